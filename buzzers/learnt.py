@@ -246,7 +246,7 @@ class LearntBuzzer:
         """Store a network and its tensors.
 
         Args:
-            tensors: float32 tensors: mean (d,), deviation (d,), calibration (2, k) (buzzers/calibration.py), and those
+            tensors: float32 tensors: mean (d,), deviation (d,), calibration (2, k) (buzzers/train.py), and those
                 of the network.
             digest: Digest that represents the tensors in the fingerprint.
 

@@ -1,8 +1,8 @@
 """Command `sqa train buzzer CONFIG`: train a buzzer on a guesser's guesses for tossups that the guesser never saw.
 
 Every word of a tossup of the fold `buzzer` is a step, labelled by whether the top guess is right.  Tossups without an
-answer page are included; the guesser is never right on them, as on unknown answers.  One tossup in eight is held out
-to choose the epoch and the probability threshold (by expected wins) and to calibrate.
+answer page are included; the guesser is never right on them, as on unknown answers.  One tossup in eight is held out to
+choose the epoch and the probability threshold (by expected wins) and to calibrate.
 
 With `noise`, every tossup is used twice: clean, and corrupted like a translation (`sqa.data.texts`).  With
 `translated`, round-trip translations in files (`guessers.noise`) are also used, and corrupted as well.  A buzzer
@@ -11,6 +11,15 @@ trained with `translated` is for translations, so its threshold is tuned on all 
 With `end: answer`, a question that ends unanswered is answered with the top guess, and a wrong answer costs nothing.
 The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several buzzers; those
 with the same guesser share its cached guesses.
+
+A calibrated buzzer's probability of being right equals the share of right steps.  The fit is isotonic.  Steps are
+sorted by logit and cut into bins of equal size.  Neighbouring bins whose shares of right steps decrease are merged
+(pool adjacent violators), and the logits of the shares are joined by straight lines.  A slope of 0.01 is added to keep
+different logits apart, so a threshold selects the same steps before and after calibration.  `calibrated` in
+buzzers/learnt.py applies the fit.
+
+ECE            sum over ten bins of equal width of (steps in the bin / steps) * |mean probability - share right|, 0..1
+Brier score    mean of (probability - right)^2, 0..1
 """
 
 import json
@@ -24,10 +33,10 @@ import numpy as np
 from torch import nn
 from tqdm import tqdm
 
-from buzzers import calibration, wins
+from buzzers import wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
 from buzzers.histories import DataChoice, GuessHistory, Histories, guesser_of, histories_of
-from buzzers.learnt import LOGISTIC, MLP, Card, End, LearntBuzzer
+from buzzers.learnt import LOGISTIC, MLP, SLOPE, Card, End, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
@@ -36,6 +45,48 @@ from sqa.data.texts import corrupt, tossups_of, translations
 from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.pipeline import config as configs
+
+BINS = 10
+KNOTS = 20  # maximum number of bins of the fit
+
+
+def calibration_of(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the knots of the calibration, an array of shape (2, k) with 1 <= k <= 20.
+
+    The first row has increasing logits, the second their calibrated logits, which never decrease, minus .01 times the
+    logit.  `logits` are finite, `right` is boolean; both have shape (n,), n >= 1.
+    """
+    order = np.argsort(logits, kind="stable")
+    pools: list[list[float]] = []  # [steps, sum of logits, right steps]
+    for part in np.array_split(order, min(KNOTS, len(order))):
+        pools.append([len(part), float(logits[part].sum(dtype=np.float64)), float(right[part].sum())])
+        while len(pools) > 1 and (_chance(pools[-1]) <= _chance(pools[-2]) or _mean(pools[-1]) <= _mean(pools[-2])):
+            last = pools.pop()
+            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
+    at = np.array([_mean(pool) for pool in pools])
+    chance = np.array([_chance(pool) for pool in pools])
+    return np.stack([at, np.log(chance / (1 - chance)) - SLOPE * at]).astype(np.float32)
+
+
+def _chance(pool: list[float]) -> float:
+    """Return the share of right steps, with half a right and half a wrong step added so that it is never 0 or 1."""
+    return (pool[2] + 0.5) / (pool[0] + 1)
+
+
+def _mean(pool: list[float]) -> float:
+    return pool[1] / pool[0]
+
+
+def expected_calibration_error(chances: np.ndarray, right: np.ndarray) -> float:
+    """Return the ECE of n >= 1 probabilities, given their labels `right`."""
+    bins = np.minimum((chances * BINS).astype(np.int64), BINS - 1)
+    return float(np.abs(np.bincount(bins, chances - right)).sum() / len(chances))
+
+
+def brier(chances: np.ndarray, right: np.ndarray) -> float:
+    """Return the Brier score of n >= 1 probabilities, given their labels `right`."""
+    return float(np.mean((chances - right) ** 2))
+
 
 KEPT_BACK = 8  # one in this many tossups is used for tuning
 ENDS: tuple[End, ...] = ("answer", "silent")
@@ -175,7 +226,7 @@ def learn(config: Learning, learnt: Histories, kept: Histories, tuning: Historie
     logits = fitted.logits(kept)
     guessed = np.concatenate([history.guessed for history in kept])
     right = np.concatenate([history.right for history in kept])
-    tensors = fitted.tensors | {"calibration": calibration.fit(np.concatenate(logits)[guessed], right[guessed])}
+    tensors = fitted.tensors | {"calibration": calibration_of(np.concatenate(logits)[guessed], right[guessed])}
     training = {"noise": config.data.noise, **asdict(config.training), "epoch": fitted.epoch}
     untuned = Card(config.data.guesser, config.training.features, 0.0, training, config.end)
     chances = [LearntBuzzer(network, tensors, untuned).chances(history.rows) for history in tuning]
@@ -191,8 +242,8 @@ def quality(histories: Histories, chances: wins.Scores) -> dict[str, float]:
     chance = np.concatenate(chances)[guessed]
     return {
         "label accuracy": float(((chance >= 0.5) == right).mean()),
-        "expected calibration error": calibration.expected_calibration_error(chance, right),
-        "brier score": calibration.brier(chance, right),
+        "expected calibration error": expected_calibration_error(chance, right),
+        "brier score": brier(chance, right),
     }
 
 

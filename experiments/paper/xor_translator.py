@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from smt.models.vocab import normalise
-from smt.statistical.model import Decoding, read_model, write_model
+from smt.statistical.packed import Decoding, read_model, write_model
 from smt.statistical.stages import make_alignment, make_language, make_phrases, write_corpus
 from smt.statistical.stages_config import LanguageConfig, PhraseConfig, TuningConfig
 from smt.statistical.tune import tune_language, tune_weights, write_development

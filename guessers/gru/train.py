@@ -3,9 +3,14 @@
 guessers/gru/examples.py selects the examples of an epoch.  Word vectors start from a file of pretrained vectors, from
 an SVD, or at random.  The SVD is a truncated SVD of the BM25-weighted page-by-word matrix of the same tossups; it also
 initialises the page vectors of the forward network.
+
+A file of pretrained vectors has the text format of GloVe (https://nlp.stanford.edu/projects/glove/) or word2vec: each
+line has a word and its numbers, separated by spaces.  A first line of two numbers, as in word2vec and fastText, is
+skipped.  The file may be compressed as .zst.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,12 +19,13 @@ from scipy.sparse.linalg import svds
 from torch import nn
 from tqdm import tqdm
 
-from guessers.gru import vectors
+from guessers import text
 from guessers.gru.examples import Example, GruTraining, Material, batches, padded
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import Network, PrefixGru, Shape, network_of
 from guessers.training_texts import identity_of
 from sqa.core.errors import ConfigError, DataError
+from sqa.files import records
 from sqa.files.devices import place
 from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
@@ -104,7 +110,7 @@ def set_start(network: Network, config: GruTraining, material: Material) -> None
     """Set word vectors (and page vectors) of the untrained network according to the config."""
     if config.vectors is not None:
         stems = config.units == "stems"
-        table, count = vectors.table(config.vectors, material.words, config.embedding, stems=stems)
+        table, count = vector_table(config.vectors, material.words, config.embedding, stems=stems)
         tqdm.write(f"{count} of {len(material.words)} words have a vector in {config.vectors}")
         with torch.no_grad():
             network.embedding.weight.copy_(torch.from_numpy(table))
@@ -147,3 +153,56 @@ def start_from_svd(network: Network, examples: Sequence[Example]) -> None:
         network.bottleneck.weight.mul_(0.3)
         begin = 2 * shape.hidden  # position of the running mean of word vectors among the features
         network.bottleneck.weight[:, begin : begin + shape.embedding].diagonal().add_(1.0)
+
+
+def vector_table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bool) -> tuple[np.ndarray, int]:
+    """Return a vocabulary's vectors, float32 of shape (V + 1, width), and the number of its words found in the file.
+
+    Row 0 (the unknown word) and missing words get the mean of the vectors found, as in QANTA.  With `stems`, a stem
+    gets the mean vector of the file's words with that stem.  Raises DataError if the vectors have another width or if
+    no word is found.
+    """
+    rows = {word: row for row, word in enumerate(vocabulary, start=1)}
+    total, count = np.zeros((len(rows) + 1, width)), np.zeros(len(rows) + 1)
+    for word, vector in read_vectors(path, width):
+        for row in _rows(word, rows, stems):
+            total[row] += vector
+            count[row] += 1
+    has_vector = count > 0
+    if not has_vector.any():
+        raise DataError(f"{path}: contains none of the {len(rows)} training words; is it an English file?")
+    total[has_vector] /= count[has_vector, None]
+    total[~has_vector] = total[has_vector].mean(0)
+    return total.astype(np.float32), int(has_vector.sum())
+
+
+def _rows(word: str, rows: Mapping[str, int], stems: bool) -> list[int]:
+    """Return a list with the row of a word; empty unless the word is exactly one token of the vocabulary."""
+    tokens = text.tokens(word)
+    if len(tokens) != 1:
+        return []
+    row = rows.get(text.stem(tokens[0]) if stems else tokens[0])
+    return [] if row is None else [row]
+
+
+def read_vectors(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the words of a file and their vectors of shape (width,).  Raises DataError that names an invalid line."""
+    for number, line in enumerate(tqdm(records.lines(path), "reading vectors", unit=" words", mininterval=4), start=1):
+        fields = line.rstrip().split(" ")
+        if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
+            if int(fields[1]) != width:
+                raise DataError(_wrong_width(path, width, int(fields[1])))
+            continue
+        if number == 1 and len(fields) != width + 1:
+            raise DataError(_wrong_width(path, width, len(fields) - 1))
+        try:
+            vector = np.array(fields[-width:], dtype=np.float64)
+        except ValueError:
+            vector = np.full(width, np.nan)
+        if len(fields) <= width or not np.isfinite(vector).all():
+            raise DataError(f"{path}:{number}: expected a word and {width} numbers, got {line[:60]!r}")
+        yield " ".join(fields[:-width]), vector  # a few words of GloVe 840B contain spaces
+
+
+def _wrong_width(path: Path, width: int, actual: int) -> str:
+    return f"{path}: its vectors have {actual} numbers, but the config has embedding: {width}; set embedding: {actual}"

@@ -7,19 +7,150 @@ the published counts.  A buzzer learns from guesses for tossups that no part of 
 in `work` has weights from the first half of the fold `buzzer`, and buzzers use the second half.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
 import numpy as np
+import torch
+from msgspec import Meta
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from guessers.rerank.answer_types import Kinds
 from guessers.rerank.evidence import Knowledge
-from guessers.rerank.fitting import KEPT_BACK, Counts, Lesson, RerankTraining, drawn_ends, fitted, lesson_of
-from guessers.rerank.guesser import RerankGuesser, candidates
+from guessers.rerank.guesser import CLIP, RerankGuesser, Scorer, candidates
 from guessers.retrieval.bm25 import Index
 from guessers.training_texts import training_texts
 from sqa.core.answers import key
 from sqa.core.errors import DataError
-from sqa.data.texts import Half, Tossup, corrupt, tossups_of, translations
+from sqa.core.schema import Count, NotNegative, Positive, Share, Whole, checked
+from sqa.data.texts import Fold, Half, Tossup, corrupt, tossups_of, translations
+from sqa.files.devices import Arithmetic, Device, Dtype, place
 from sqa.files.model_files import resolve_model
+from sqa.training.trainer import Trainer
+
+KEPT_BACK = 8  # one in this many texts is used to select the epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A retrieval model, and the texts whose terms it counts."""
+
+    model: Annotated[str, "a bundled BM25 model or a folder"]
+    folds: Annotated[tuple[Fold, ...], "folds of the tossups"]
+    bonus: Annotated[bool, "whether bonus parts are counted, too"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+@checked
+class RerankTraining:
+    """Settings of the entry `rerank` in configs/train_guessers.yaml, which documents their meanings and units."""
+
+    limit: Annotated[int, Meta(ge=KEPT_BACK)] | None
+    noise: Share
+    translated: tuple[Path, ...]
+    points: Count
+    hidden: Count
+    epochs: Count
+    batch: Count
+    learning_rate: Positive
+    weight_decay: NotNegative
+    seed: Whole
+    kind: Literal["rerank"]
+    output: Path
+    work: Path
+    learnt: Counts
+    published: Counts
+    least: Count
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "auto or float32"] = "auto"
+    ARITHMETIC: ClassVar = Arithmetic(("float32",))
+
+    def problems(self) -> list[str]:
+        """Return the problems that the declared bounds do not check."""
+        seen = "buzzer" in self.learnt.folds
+        return ["learnt.folds: must not contain buzzer, from which the weights are learnt"] if seen else []
+
+
+class Lesson(NamedTuple):
+    """A text, queried at some of its words."""
+
+    rows: np.ndarray  # (M + T, D) float32, as `Candidates.rows`
+    step: np.ndarray  # (M + T,) int64
+    target: np.ndarray  # (T,) int64, the row of the answer, or of "none of them"
+
+
+def drawn_ends(words: int, points: int, seed: int, number: int) -> list[int]:
+    """Return numbers of words to read: `words`, and `points` - 1 drawn at random from 1 to `words`."""
+    rng = np.random.default_rng([seed, number])
+    return sorted({words, *map(int, rng.integers(1, words + 1, points - 1))})
+
+
+def lesson_of(rows: np.ndarray, step: np.ndarray, right: np.ndarray) -> Lesson:
+    """Return the lesson of M candidates in T steps; `rows` has shape (M + T, D), and `right` is True for the answer."""
+    m, t = len(right), len(rows) - len(right)
+    target = m + np.arange(t)
+    target[step[right]] = np.flatnonzero(right)
+    return Lesson(rows.astype(np.float32), np.concatenate([step, np.arange(t)]), target)
+
+
+def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
+    """Fit the weights; return those of the epoch with the lowest cross entropy on every KEPT_BACK-th lesson."""
+    learnt = [lesson for number, lesson in enumerate(lessons) if number % KEPT_BACK]
+    kept = lessons[::KEPT_BACK]
+    torch.manual_seed(config.seed)
+    seen = np.concatenate([lesson.rows for lesson in learnt])
+    mean, deviation = seen.mean(0, dtype=np.float64), seen.std(0, dtype=np.float64)
+    deviation[deviation < 1e-6] = 1.0  # constant columns carry no information
+    scale = (mean.astype(np.float32), deviation.astype(np.float32))
+    network = nn.Sequential(nn.Linear(seen.shape[1], config.hidden), nn.ReLU(), nn.Linear(config.hidden, 1))
+    device = place(config).device
+    network.to(device)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
+    batches = [joined(learnt[i : i + config.batch], scale, device) for i in range(0, len(learnt), config.batch)]
+    kept_batches = [joined(kept[i : i + config.batch], scale, device) for i in range(0, len(kept), config.batch)]
+    trainer = Trainer("training", optimiser, {"network": network})
+    for _ in trainer.rounds(config.epochs):
+        for number in torch.randperm(len(batches)).tolist():
+            trainer.descend([cross_entropy(network, batches[number])])
+        decay.step()
+        with torch.no_grad():
+            trainer.judge(-float(np.mean([cross_entropy(network, batch).item() for batch in kept_batches])))
+        trainer.say(best=f"{-trainer.best_score:.4f}")
+    names = {"0.weight": "hidden.weight", "0.bias": "hidden.bias", "2.weight": "output.weight", "2.bias": "output.bias"}
+    tensors = {names[name]: tensor.cpu().numpy() for name, tensor in trainer.best["network"].items()}
+    return Scorer(tensors | {"mean": scale[0], "deviation": scale[1]}, seen.shape[1])
+
+
+class Batch(NamedTuple):
+    """A batch of R rows for S steps of several texts."""
+
+    rows: Tensor  # (R, D), standardised
+    step: Tensor  # (R,) int64
+    target: Tensor  # (S,) int64, index of a row
+
+
+def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray], device: str = "cpu") -> Batch:
+    """Join several texts into one batch; `scale` is the mean and standard deviation, each of shape (D,)."""
+    rows, steps, targets, row, step = [], [], [], 0, 0
+    for lesson in lessons:
+        rows.append(np.clip((lesson.rows - scale[0]) / scale[1], -CLIP, CLIP))
+        steps.append(lesson.step + step)
+        targets.append(lesson.target + row)
+        row, step = row + len(lesson.rows), step + len(lesson.target)
+    return Batch(*(torch.from_numpy(np.concatenate(arrays)).to(device) for arrays in (rows, steps, targets)))
+
+
+def cross_entropy(network: nn.Module, batch: Batch) -> Tensor:
+    """Return the mean over the steps of -ln of the target's probability."""
+    logits = network(batch.rows)[:, 0]
+    highest = logits.new_full((len(batch.target),), -torch.inf).scatter_reduce(0, batch.step, logits.detach(), "amax")
+    total = logits.new_zeros(len(batch.target)).index_add(0, batch.step, torch.exp(logits - highest[batch.step]))
+    return (torch.log(total) + highest - logits[batch.target]).mean()
+
 
 HALVES: tuple[Half, Half] = ("first", "second")
 

@@ -3,7 +3,7 @@
     translator: {name: recorded, file: output/instances.log}
     translator: {name: recorded, file: output/instances.log, unit: question}
 
-`sqa.files.logs` detects which program wrote a log.  `smt.engines.recorded_speech` reads logs of systems that translate
+`sqa.files.logs` detects which program wrote a log.  `smt.engines.speech_logs` reads logs of systems that translate
 speech.  If the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` must state it
 (`sqa.files.target_words`).
 
@@ -139,7 +139,7 @@ def build(config: RecordedConfig) -> BatchTranslator:
             first = next(log_rows(lines(path), str(path)))  # names the program that wrote the file
         if first is None or not kind_of(f"{path}:{first[0]}", first[1]).speech:
             return RecordedTranslator(path, config.unit, _simuleval(path, config.pieces))
-    from smt.engines.recorded_speech import RecordedSpeech  # imported here, since text logs do not need it
+    from smt.engines.speech_logs import RecordedSpeech  # imported here, since text logs do not need it
 
     return RecordedSpeech(path, config.pieces)
 

@@ -15,8 +15,7 @@ from typing import Annotated
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.prefixes import PolicyTranslator
 from smt.statistical import tokens
-from smt.statistical.model import LANGUAGE, TABLE, Decoding, read_model
-from smt.statistical.packed import is_packed, unpacked
+from smt.statistical.packed import LANGUAGE, TABLE, Decoding, is_packed, read_model, unpacked
 from smt.statistical.phrase_table import longest_source
 from sqa.core.errors import DataError
 from sqa.core.languages import pair_of

@@ -24,8 +24,7 @@ import numpy as np
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
-from smt.statistical.model import LANGUAGE, TABLE
-from smt.statistical.packed import write_small_files
+from smt.statistical.packed import LANGUAGE, TABLE, write_small_files
 from smt.statistical.phrase_table import (
     PhraseCounts,
     prune_lexicon,

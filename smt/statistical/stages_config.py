@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from smt.statistical.model import Decoding
-from smt.statistical.packed import PackingConfig
+from smt.statistical.packed import Decoding, PackingConfig
 from smt.training.clean import CleanConfig
 from smt.training.prepare import HELD_OUT
 from smt.training.synthetic import MadeConfig

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from smt.statistical import tokens
-from smt.statistical.model import LANGUAGE, TABLE, WEIGHTS, write_model
-from smt.statistical.packed import pack, set_weights, unpack
+from smt.statistical.packed import LANGUAGE, TABLE, WEIGHTS, pack, set_weights, unpack, write_model
 from smt.statistical.pbmt import Engine, finish
 from smt.statistical.phrase_table import (
     only_ngrams_of,

@@ -261,9 +261,9 @@ POLICIES = Registry(  # policies of full-input systems; an entry is a class, who
     "policy",
     {
         "wait-k": "smt.policies.waitk:WaitK",
-        "local-agreement": "smt.policies.counted:LocalAgreement",
-        "hold": "smt.policies.counted:Hold",
-        "retranslate": "smt.policies.counted:Retranslate",
+        "local-agreement": "smt.policies.policy:LocalAgreement",
+        "hold": "smt.policies.policy:Hold",
+        "retranslate": "smt.policies.policy:Retranslate",
     },
 )
 QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py

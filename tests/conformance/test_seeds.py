@@ -16,10 +16,10 @@ from buzzers import fit as buzzer_fit
 from buzzers.histories import GuessHistory
 from buzzers.learnt import N_FEATURES, N_SHAPE
 from guessers import noise
-from guessers.rerank import fitting
+from guessers.rerank import train as fitting
 from smt.lm.adapter import adapt, factors
 from smt.lm.network import CausalLM
-from smt.training.lexical import back_translate_lexically
+from smt.training.lexical_lines import back_translate_lexically
 from sqa.core.differences import p_values, permuted_sums, shuffled
 from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.data.texts import Tossup

@@ -28,7 +28,7 @@ from experiments.grid import AblationConfig
 from guessers.open_qa.passages import read_passages
 from guessers.training_texts import own_texts
 from smt.engines.fairseq import read_dictionary
-from smt.engines.hub import check_model
+from smt.engines.pretrained import check_model
 from smt.lm.adapter import load_adapter
 from smt.lm.fine_tuning_config import LmConfig
 from smt.models.bundle import load_model as load_bundle

@@ -79,7 +79,7 @@ def _nllb(places: Places, path: Path, seed: int) -> None:
 
 
 def _pbmt(places: Places, path: Path, seed: int) -> None:
-    from smt.statistical.model import LANGUAGE, TABLE, WEIGHTS, Decoding, write_model
+    from smt.statistical.packed import LANGUAGE, TABLE, WEIGHTS, Decoding, write_model
 
     write(path / f"{TABLE}.ttable", "a ||| b")
     write(path / f"{LANGUAGE}.lm", "b")
@@ -126,7 +126,7 @@ def _bert(places: Places, path: Path, seed: int) -> None:
 
 
 def scorer_tensors(numbers: int, seed: int) -> dict[str, np.ndarray]:
-    """Return random weights for the scorer of guessers/rerank/scorer.py with two hidden units."""
+    """Return random weights for the scorer of guessers/rerank/guesser.py with two hidden units."""
     rng = np.random.default_rng(seed)
     shapes = {"mean": (numbers,), "deviation": (numbers,), "hidden.weight": (2, numbers), "hidden.bias": (2,)}
     shapes |= {"output.weight": (1, 2), "output.bias": (1,)}
@@ -137,8 +137,7 @@ def _rerank(places: Places, path: Path, seed: int) -> None:
     from guessers.rerank.answer_types import Kinds
     from guessers.rerank.evidence import Knowledge
     from guessers.rerank.features import NUMBERS
-    from guessers.rerank.guesser import RerankGuesser
-    from guessers.rerank.scorer import Scorer
+    from guessers.rerank.guesser import RerankGuesser, Scorer
     from guessers.retrieval.bm25 import Index
 
     index = Index.load(Path(places.path("bm25")))

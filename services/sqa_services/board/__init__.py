@@ -2,7 +2,6 @@
 
     task.py       base class of tasks; sqa_task.py the built-in tasks and runs as models
     metrics.py    get_<name>(predictions, targets), with unit, name and direction of each metric
-    evaluate.py   scores of predictions, also by tag; paired differences between perturbed and original data
     storage.py    tables and files; queue.py the queue of evaluations
     board.py      registration, models, leaderboard, export; rank.py Dynascore, rank and its intervals
     worker.py     the process that evaluates the queue

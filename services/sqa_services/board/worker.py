@@ -1,23 +1,131 @@
-"""Workers: evaluate the queue, one evaluation at a time.  Any number of workers may run on one board.
+"""Workers evaluate the queue and score predictions.  Any number of workers may run on one board.
 
 An error in a config or a submission becomes the result of its evaluation.  A bug ends the worker with a traceback, and
-the next worker tries again, up to `queue.MAX_ATTEMPTS` times.
+the next worker tries again, up to `queue.MAX_ATTEMPTS` times.  Scores cover all examples and each tag; for perturbed
+copies, the score is the percentage of unchanged answers.
 """
 
+import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
-from sqa.core.errors import ConfigError, NotComputable, SqaError
+from sqa.core.errors import ConfigError, DataError, NotComputable, SqaError
+from sqa.core.significance import bootstrap
+from sqa.results import defined
 from sqa_services.board import queue
 from sqa_services.board.board import Board
-from sqa_services.board.evaluate import delta, evaluate
-from sqa_services.board.metrics import JOB, Job
+from sqa_services.board.metrics import JOB, Job, additive, get_accuracy, get_unperturbed_percent, metric, pretty
 from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed
-from sqa_services.board.task import answer_all
+from sqa_services.board.task import Task, answer_all
+
+RESAMPLES = 1000
+Labels = Sequence[Mapping[str, Any]]  # results of `Task.label`
+Predicted = Sequence[Mapping[str, Any]]  # results of `answer_all`
+
+
+def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) -> dict[str, Any]:
+    """Score predictions in Dynabench's format: perf, perf_std (null), pretty_perf, metadata_json with "perf_by_tag".
+
+    Two keys of metadata_json are not in Dynabench: "intervals" has the 95% intervals of additive metrics, and
+    "refusals" has the reasons for missing values.  Predictions for unknown ids are ignored.
+
+    Raises:
+        DataError: A prediction is missing (Dynabench logs it and returns {}).
+        NotComputable: The task's `perf_metric` has no value.
+    """
+    aligned, targets = align(labels, predictions), [label["answer"] for label in labels]
+    values, refusals = _values(task, aligned, targets)
+    if task.perf_metric in refusals:
+        raise NotComputable(refusals[task.perf_metric])
+    more = {"intervals": _intervals(aligned, targets, values, seed), "refusals": refusals}
+    metadata = {**values, "perf_by_tag": _by_tag(task, labels, aligned, seed)}
+    metadata |= {name: value for name, value in more.items() if value}
+    return {**_perf(task, values), "metadata_json": json.dumps(metadata)}
+
+
+def align(labels: Labels, predictions: Predicted) -> list[Any]:
+    """Return the prediction of each label, in order."""
+    by_id = {prediction["id"]: prediction["pred"] for prediction in predictions}
+    missing = [label["id"] for label in labels if label["id"] not in by_id]
+    if missing:
+        raise DataError(f"no prediction for {len(missing)} of {len(labels)} examples, the first is {missing[0]!r}")
+    return [by_id[label["id"]] for label in labels]
+
+
+def _values(task: Task, predictions: Sequence[Any], targets: Sequence[Any]) -> tuple[dict[str, float], dict[str, str]]:
+    values, refusals = {}, {}
+    for name in task.eval_metrics:
+        try:
+            values[name] = metric(name)(predictions, targets)
+        except NotComputable as refusal:
+            refusals[name] = str(refusal)
+    return values, refusals
+
+
+def _perf(task: Task, values: Mapping[str, float]) -> dict[str, Any]:
+    perf = values[task.perf_metric]
+    return {"perf": perf, "perf_std": None, "pretty_perf": pretty(task.perf_metric, perf)}
+
+
+def _intervals(
+    predictions: Sequence[Any], targets: Sequence[Any], names: Iterable[str], seed: int
+) -> dict[str, list[float | None]]:
+    intervals: dict[str, list[float | None]] = {}
+    for name in names:
+        if get := additive(name):
+            interval = bootstrap(get.stats(predictions, targets), get.metric, RESAMPLES, seed)
+            intervals[name] = [defined(interval.low), defined(interval.high)]
+    return intervals
+
+
+def _by_tag(task: Task, labels: Labels, aligned: Sequence[Any], seed: int) -> list[dict[str, Any]]:
+    """Return one entry per tag, in the order in which tags first occur."""
+    members: dict[str, list[int]] = {}
+    for index, label in enumerate(labels):
+        for tag in label["tags"]:
+            members.setdefault(tag, []).append(index)
+    rows, perf = [], task.perf_metric
+    for tag, indices in members.items():
+        some, targets = [aligned[index] for index in indices], [labels[index]["answer"] for index in indices]
+        values, _ = _values(task, some, targets)
+        row: dict[str, Any] = {"tag": tag, "pretty_perf": None, "perf": None, "perf_std": None, "perf_dict": values}
+        if perf in values:
+            row.update(_perf(task, values))
+        if additive(perf):
+            row |= {"n": len(indices), "interval": _intervals(some, targets, {perf} & {*values}, seed).get(perf)}
+        rows.append(row)
+    return rows
+
+
+def delta(
+    task: Task, prefix: str, labels: Labels, predictions: Predicted, copies: Labels, copied: Predicted
+) -> dict[str, Any]:
+    """Compare perturbed copies with originals: return {prefix: unperturbed percent, "metadata_json": JSON text}.
+
+    Args:
+        labels: Labels of the original data; `predictions` belong to them.
+        copies: Labels of perturbed examples with `input_id` (the original's id) and `transform`; `copied` has the
+            predictions for them.
+    """
+    original = dict(zip((label["id"] for label in labels), align(labels, predictions), strict=True))
+    answers = {id: task.answer(prediction) for id, prediction in original.items()}
+    same: dict[str, list[bool]] = {}  # transform -> whether the answer stays the same on each copy
+    by_input: dict[str, list[Any]] = {id: [] for id in original}
+    for copy, prediction in zip(copies, align(copies, copied), strict=True):
+        after = task.answer(prediction)
+        by_input[copy["input_id"]].append(after)
+        same.setdefault(copy["transform"], []).append(after == answers[copy["input_id"]])
+    percent = get_unperturbed_percent(list(by_input.values()), list(answers.values()), get_accuracy)
+    rows = [
+        {"transform": transform, "n": len(each), "unperturbed_percent": round(100 * sum(each) / len(each), 2)}
+        for transform, each in same.items()
+    ]
+    return {prefix: percent, "metadata_json": json.dumps({"transforms": rows})}
+
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # maximum seconds between polls of an empty queue

@@ -11,9 +11,9 @@ import board_task
 import pytest
 
 from sqa.core.errors import DataError, NotComputable
-from sqa_services.board.evaluate import evaluate
 from sqa_services.board.metrics import get_accuracy, get_unperturbed_percent
 from sqa_services.board.storage import data_path, split_prefix
+from sqa_services.board.worker import evaluate
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "dynabench_board.json").read_text())
 NORMAL = VECTORS["eval_cases"][0]

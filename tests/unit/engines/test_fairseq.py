@@ -11,8 +11,7 @@ import torch
 from refusals import refused
 from torch import Tensor, nn
 
-from smt.engines.fairseq import convert, read_dictionary
-from smt.engines.fairseq_checkpoint import read
+from smt.engines.fairseq import convert, read, read_dictionary
 from smt.models.bundle import load_model
 from smt.models.vocab import BOS, EOS
 from smt.policies.waitk import FULL

@@ -13,8 +13,7 @@ from refusals import refused
 from safetensors.torch import load_file, save_file
 from stand_ins.hub_models import LANGUAGES, save_models
 
-from smt.engines.hub import WANTED, check_model
-from smt.engines.pretrained import Pretrained, PretrainedConfig, build
+from smt.engines.pretrained import WANTED, Pretrained, PretrainedConfig, build, check_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import find_model, load_pretrained
 from sqa.metrics.quality.comet import CometConfig

@@ -11,11 +11,10 @@ import yaml
 from refusals import refused
 from stand_ins.clues import tossups
 
-from guessers.gru import vectors
 from guessers.gru.examples import Material, batches, draw
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
-from guessers.gru.train import GruTraining, dev_accuracy, set_start, start_from_svd, train
+from guessers.gru.train import GruTraining, dev_accuracy, set_start, start_from_svd, train, vector_table
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.pipeline import config as configs
@@ -187,7 +186,7 @@ def write_vectors(path: Path, rows: dict[str, list[float]] = ROWS, header: str =
     ],
 )
 def test_vectors_are_found_by_word_or_stem(tmp_path, header, words, stems, rows):
-    table, known = vectors.table(write_vectors(tmp_path / "v.txt", header=header), words, 2, stems=stems)
+    table, known = vector_table(write_vectors(tmp_path / "v.txt", header=header), words, 2, stems=stems)
     assert known == 2 and table[1:].tolist() == rows[1:] and (stems or table[0].tolist() == rows[0])
 
 
@@ -211,4 +210,4 @@ def test_training_starts_from_the_vectors(config, material, tmp_path):
 )
 def test_bad_lines_of_vectors_are_refused(tmp_path, text, message):
     (tmp_path / "v.txt").write_text(text)
-    refused(DataError, message, vectors.table, tmp_path / "v.txt", ["peru"], 2, stems=False)
+    refused(DataError, message, vector_table, tmp_path / "v.txt", ["peru"], 2, stems=False)

@@ -16,8 +16,7 @@ import smt.lm.fine_tuning as lm_train
 import smt.train
 from smt.lm.adapter import load_adapter
 from smt.lm.base import load_base
-from smt.lm.data import Batches, Pairs, frequent, writable
-from smt.lm.fine_tuning import LmTraining
+from smt.lm.fine_tuning import Batches, LmTraining, Pairs, frequent, writable
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.lm_stepper import LmWriter
 from smt.lm.tokenizer import Layout

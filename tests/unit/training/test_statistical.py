@@ -13,8 +13,7 @@ from refusals import refused
 
 from smt.statistical import packed, tokens
 from smt.statistical import stages as statistical_train
-from smt.statistical.model import LANGUAGE, TABLE, read_model
-from smt.statistical.packed import PackingConfig, phrases_of, unpack, unpacked
+from smt.statistical.packed import LANGUAGE, TABLE, PackingConfig, phrases_of, read_model, unpack, unpacked
 from smt.statistical.pbmt import Statistical, StatisticalConfig, build
 from smt.statistical.phrase_table import LEXICON
 from smt.statistical.stages import STAGES, choose

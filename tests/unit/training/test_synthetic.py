@@ -9,7 +9,8 @@ import pytest
 from recorded import recorded
 from refusals import refused
 
-from smt.training import lexical, synthetic
+from smt.training import lexical_lines as lexical
+from smt.training import synthetic
 from smt.training.config import SmtConfig
 from smt.training.prepare import texts_for
 from smt.training.synthetic import MadeConfig, made_pairs, translated

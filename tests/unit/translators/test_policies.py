@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from smt.policies.chosen import policy_of
-from smt.policies.counted import Hold, LocalAgreement, Retranslate
-from smt.policies.policy import agreed, writes
+from smt.policies.policy import Hold, LocalAgreement, Retranslate, agreed, writes
 from smt.policies.prefixes import PolicyTranslator, Remembered, written
 from smt.policies.waitk import FULL, WaitK
 from sqa.core.errors import ConfigError, DataError

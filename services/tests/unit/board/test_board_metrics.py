@@ -12,11 +12,11 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Buzz, Guess
 from sqa_services.board import metrics, worker
 from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.evaluate import delta, evaluate
 from sqa_services.board.metrics import Answer, Meta
 from sqa_services.board.rank import dynascore, parse_weights
 from sqa_services.board.sqa_task import spanish
 from sqa_services.board.task import load_tasks
+from sqa_services.board.worker import delta, evaluate
 
 UP, DOWN = Meta("", "up"), Meta("", "down", -1, 10.0)
 
