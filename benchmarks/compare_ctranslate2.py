@@ -74,8 +74,8 @@ def _spec(model: Transformer) -> Any:
     """Return CTranslate2's description of our network, weights included."""
     from ctranslate2 import specs
 
-    c, causal = model.config, model.config.encoder == "causal"
-    layers, relu = (c.encoder_layers + causal, c.decoder_layers), specs.Activation.RELU
+    c = model.config
+    layers, relu = (c.encoder_layers + 1, c.decoder_layers), specs.Activation.RELU
     spec = specs.TransformerSpec.from_config(layers, c.heads, pre_norm=True, activation=relu)
     for half, table in ((spec.encoder, spec.encoder.embeddings[0]), (spec.decoder, spec.decoder.embeddings)):
         table.weight = _array(model.embedding.weight)  # (V, D)
@@ -84,11 +84,9 @@ def _spec(model: Transformer) -> Any:
     spec.decoder.projection.weight = _array(model.embedding.weight)
     _norm(spec.encoder.layer_norm, model.encoder_norm)
     _norm(spec.decoder.layer_norm, model.decoder_norm)
-    if causal:
-        _identity(spec.encoder.layer[0], c.width)
-    for target, layer in zip(spec.encoder.layer[causal:], model.encoder, strict=True):
-        if causal:
-            target.self_attention = _backward_attention(c.heads)
+    _identity(spec.encoder.layer[0], c.width)
+    for target, layer in zip(spec.encoder.layer[1:], model.encoder, strict=True):
+        target.self_attention = _backward_attention(c.heads)
         _attention(target.self_attention, layer.norm_attention, layer.attention, fused=True)
         _feed_forward(target.ffn, layer)
     for target, layer in zip(spec.decoder.layer, model.decoder, strict=True):

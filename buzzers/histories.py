@@ -4,8 +4,6 @@ Guessing takes longer than training, so the results on a fold are cached.  The f
 that can change them: the guesser's fingerprint, the tossups, the code version.
 """
 
-import io
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from tqdm import tqdm
 
-from buzzers.learnt import N_GUESSES, WIDTHS, all_features
+from buzzers.learnt import N_GUESSES, all_features
 from buzzers.threshold import signals
 from sqa.core.answers import is_right
 from sqa.core.registry import GUESSERS
@@ -68,6 +66,8 @@ def guesser_of(choice: DataChoice) -> Any:
 
 def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path) -> list[GuessHistory]:
     """Return the guesser's results on each tossup, from `cache` if possible; `name` labels the progress bar."""
+    if not tossups:
+        return []
     key = digest(["played", VERSION, guesser.fingerprint(), [[each.id, each.text, each.page] for each in tossups]])
     path = cache / f"{key[:32]}.npz"
     histories = _read(path)
@@ -94,21 +94,17 @@ def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
 def _write(path: Path, histories: Histories) -> None:
     """Write an .npz file with every field over all tossups, and each tossup's number of steps."""
     names = [field.name for field in fields(GuessHistory)]
-    arrays = {name: np.concatenate([getattr(history, name) for history in histories]) for name in names if histories}
+    arrays = {name: np.concatenate([getattr(history, name) for history in histories]) for name in names}
     with atomic(path) as partial, partial.open("wb") as file:
         np.savez(file, steps=np.array([len(history.right) for history in histories], np.int64), **arrays)
 
 
 def _read(path: Path) -> list[GuessHistory] | None:
-    """Read a file written by `_write`; return None if it is missing, truncated or has another layout."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load would leave a bad file open
-            arrays = dict(file)
-    except (FileNotFoundError, zipfile.BadZipFile, ValueError, EOFError):
+    """Read a file written by `_write`; return None if it is missing."""
+    if not path.is_file():
         return None
-    ends = np.cumsum(arrays.pop("steps", np.zeros(0, np.int64)))
-    names = {field.name for field in fields(GuessHistory)}
-    if set(arrays) != names or arrays["rows"].shape != (ends[-1], WIDTHS["all"]):
-        return None
-    pieces = {name: np.split(array, ends[:-1]) for name, array in arrays.items()}
-    return [GuessHistory(**{name: pieces[name][i] for name in pieces}) for i in range(len(ends))]
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    ends = np.cumsum(arrays.pop("steps"))[:-1]
+    pieces = {name: np.split(array, ends) for name, array in arrays.items()}
+    return [GuessHistory(*row) for row in zip(*(pieces[field.name] for field in fields(GuessHistory)), strict=True)]

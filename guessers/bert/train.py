@@ -27,7 +27,6 @@ from guessers.bert.encoder import ARITHMETIC, Encoder, find_encoder, load_encode
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.classifier_files import cached_vectors
 from guessers.training_texts import identity_of
-from sqa.core.errors import ConfigError
 from sqa.core.schema import BelowOne, Count, FilePath, NotNegative, checked
 from sqa.files.devices import Device, Dtype, place
 from sqa.training.trainer import Checkpoints, Trainer
@@ -109,23 +108,14 @@ class Sums:
 
 
 def read(readings: Sequence[Reading], encoder: Encoder, folder: Path, identity: str) -> Sums:
-    """Return the sums of all passages, stored in `folder`; raises ConfigError if its texts or encoder differ."""
+    """Return the sums of all passages, stored in a folder below `folder` that is named by texts and encoder."""
     texts, starts = [], [0]
     for reading in readings:
         texts += [*reading.whole, *([reading.broken[1]] if reading.broken else [])]
         starts.append(len(texts))
-    _claim(folder, hashlib.sha256("\n".join([f"{VERSION} {identity}", *texts]).encode()).hexdigest())
-    table = cached_vectors(folder, texts, SHARD, 2 + 2 * encoder.width, encoder.sums)
+    name = hashlib.sha256("\n".join([f"{VERSION} {identity}", *texts]).encode()).hexdigest()[:16]
+    table = cached_vectors(folder / name, texts, SHARD, 2 + 2 * encoder.width, encoder.sums)
     return Sums(table, np.array(starts))
-
-
-def _claim(folder: Path, identity: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "identity"
-    if not path.is_file():
-        path.write_text(identity, encoding="utf-8")
-    elif path.read_text(encoding="utf-8") != identity:
-        raise ConfigError(f"work: {folder} belongs to other texts or another encoder; remove it or name another folder")
 
 
 ANY = ("device", "stop_after", "download")  # keys that may change when a training run is resumed

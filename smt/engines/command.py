@@ -17,8 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
-from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
-from smt.policies.prefixes import PolicyTranslator
+from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, policy_of, simultaneous
 from sqa.core.compute import child_environment
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.languages import Pair, certain_pair

@@ -23,9 +23,8 @@ from tqdm import tqdm
 from smt.engines import llm_replies
 from smt.engines.llm_replies import VOID, Asked, translation
 from smt.lm.local import LocalConfig, language_model
-from smt.policies.chosen import PolicyK, PolicyN, policy_of
 from smt.policies.policy import Words
-from smt.policies.prefixes import PolicyTranslator
+from smt.policies.prefixes import PolicyK, PolicyN, PolicyTranslator, policy_of
 from sqa.core.errors import DataError
 from sqa.core.languages import certain_pair, code_of, language_of
 from sqa.core.own import OwnPart

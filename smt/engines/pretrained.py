@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
-from smt.policies.prefixes import PolicyTranslator, in_batches
+from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, in_batches, policy_of, simultaneous
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.languages import Pair, certain_pair, code_of
 from sqa.core.packages import need

@@ -19,8 +19,7 @@ from smt.lm.tokenizer import Layout
 from smt.models.beam import VERSION as SEARCH
 from smt.models.beam import Beam, beam_of
 from smt.models.decode import WaitKTranslator, WholeTexts
-from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
-from smt.policies.prefixes import PolicyTranslator, Remembered
+from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, Remembered, policy_of
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical import lexicon as lexicons
 from smt.statistical.lexicon import GLOSSES_VERSION, Lexicon, load_glosses

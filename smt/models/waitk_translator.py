@@ -22,8 +22,7 @@ from smt.models.bundle import AnyVocabulary, folder_fingerprint, load_model, mod
 from smt.models.decode import WaitKTranslator, WholeTexts
 from smt.models.transformer import Transformer
 from smt.models.transformer_stepper import TransformerWriter
-from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
-from smt.policies.prefixes import PolicyTranslator, Remembered
+from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, Remembered, policy_of
 from smt.policies.waitk import Schedule, Unit
 from sqa.core.languages import pair_of
 from sqa.core.schema import File, parse_k

@@ -9,7 +9,7 @@
     policy: {name: "mine.py:build", ...}    a `Policy` of the user
 
 `policy: {name: wait-k, k: 6}` is equivalent to the first.  `POLICIES` (sqa/core/registry.py) names the class of each
-policy.  smt/policies/chosen.py reads the keys.  A system is any object with `words` and `fingerprint`, such as a
+policy.  `policy_of` reads the keys.  A system is any object with `words` and `fingerprint`, such as a
 pretrained model or a command.
 
 After every source word, the prefix read so far is translated again, as an independent text.  A policy is one pure
@@ -23,11 +23,17 @@ its final text is the system's full-input translation.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar, cast
 
-from smt.policies.policy import Policy, Words, writes
+from smt.policies.policy import Policy, Words, own_policy, writes
+from smt.policies.waitk import FULL, WaitK
 from sqa.core.compute import buckets
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.own import OwnPart, short
+from sqa.core.registry import POLICIES
+from sqa.core.schema import parse_k
 from sqa.core.types import Emission, Question, Write
 from sqa.files.store import digest
 
@@ -173,3 +179,60 @@ def words_of(system: FullInput, texts: Sequence[str]) -> dict[str, Words]:
     if len(translations) != len(distinct):
         raise DataError(f"the translation system returned {len(translations)} translations for {len(distinct)} texts")
     return dict(zip(distinct, translations, strict=True))
+
+
+if TYPE_CHECKING:
+    PolicyConfig = str | OwnPart
+else:
+    PolicyConfig = Literal[tuple(POLICIES.entries)] | OwnPart  # the registry defines the names
+# types of a translator's keys `k` and `n`
+PolicyK = Annotated[int | str, 'wait-k: source WORDS read before the first target word, or "full" = the whole sentence']
+PolicyN = Annotated[
+    int | None, "local-agreement: translations that must agree (2); hold, retranslate: number of words held back"
+]
+
+
+class Counted(Protocol):
+    """Class of a policy with one number, n; all registered policies except wait-k are such classes."""
+
+    counts: str  # description of what n counts
+    least: int  # minimum of n
+    usual: int | None  # default of n; None: n is required
+
+    def __call__(self, n: int) -> Policy: ...
+
+
+def simultaneous(load: Callable[[Any], FullInput], config: Any) -> PolicyTranslator:
+    """Return the system that `load` creates, made simultaneous by the `policy`, `k` and `n` of `config`."""
+    return PolicyTranslator(remembered(load, replace(config, policy="wait-k", k="full", n=None)), policy_of(config))
+
+
+@lru_cache(maxsize=4)
+def remembered(load: Callable[[Any], FullInput], config: Any) -> Remembered:
+    """Return the system of a config without its policy; runs with different policies share it and its translations."""
+    return Remembered(load(config))
+
+
+def policy_of(config: Any) -> Policy:
+    """Return the policy given by a config's `policy`, `k` and `n`.  Raises ConfigError for an invalid or unused key."""
+    policy: PolicyConfig = config.policy
+    k, n = config.k, config.n
+    if isinstance(policy, OwnPart):
+        if k != "full" or n is not None:
+            raise ConfigError(f"policy: {short(policy.name)} takes its own keys inside `policy`, not k or n")
+        return own_policy(policy)
+    if policy == "wait-k":
+        if n is not None:
+            raise ConfigError(f"n: wait-k takes only k, got n = {n!r}")
+        return WaitK(parse_k(k))
+    if policy not in POLICIES.entries:
+        raise ConfigError(f"policy: must be one of {', '.join(POLICIES.entries)}, got {policy!r}")
+    factory = cast(Counted, POLICIES.resolve(policy))
+    if parse_k(k) != FULL:
+        raise ConfigError(f"k: {policy} takes n ({factory.counts}), not k, got k = {k!r}")
+    n = factory.usual if n is None else n
+    if n is None:
+        raise ConfigError(f"n: missing; {policy} needs the number of {factory.counts}")
+    if not isinstance(n, int) or isinstance(n, bool) or n < factory.least:
+        raise ConfigError(f"n: must be >= {factory.least} ({factory.counts}), got {n!r}")
+    return factory(n)

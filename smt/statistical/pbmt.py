@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
-from smt.policies.prefixes import PolicyTranslator
+from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, policy_of, simultaneous
 from smt.statistical import tokens
 from smt.statistical.packed import LANGUAGE, TABLE, Decoding, is_packed, read_model, unpacked
 from smt.statistical.phrase_table import longest_source

@@ -257,7 +257,7 @@ BUZZERS = Registry(
         "oracle": "buzzers.oracle:build",
     },
 )
-POLICIES = Registry(  # policies of full-input systems; an entry is a class, whose keys smt/policies/chosen.py reads
+POLICIES = Registry(  # policies of full-input systems; an entry is a class, whose keys smt/policies/prefixes.py reads
     "policy",
     {
         "wait-k": "smt.policies.waitk:WaitK",

@@ -8,17 +8,14 @@ the response, can hold a connection for an unlimited time.  A server that strang
 services/nginx.conf, explained in docs/trust.md.
 """
 
-import asyncio
 import json
 import logging
 import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -109,21 +106,6 @@ def tornado_page(status: int, _: str = "") -> Response:
     return reply(f"<html><title>{title}</title><body>{title}</body></html>", status)
 
 
-class OneThread:
-    """A single thread that runs functions one after another, while the event loop handles requests."""
-
-    def __init__(self, name: str) -> None:
-        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
-
-    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a function in the thread and return its result."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *arguments))
-
-    def close(self) -> None:
-        """End the thread."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-
 class Route(routing.Route):
     """A route of a server, and the clients that may request it."""
 
@@ -142,10 +124,9 @@ def application(
     address: Address,
     routes: Sequence[Route],
     render_error: RenderError,
-    close: Callable[[], None] = lambda: None,
     **guard: Any,
 ) -> Starlette:
-    """Return an application that serves routes behind a Guard; `close` is called at shutdown.
+    """Return an application that serves routes behind a Guard.
 
     `render_error` renders the response to a request that is Refused, has no route or fails with SqaError.  `guard`
     holds further fields of Guard.
@@ -153,13 +134,6 @@ def application(
 
     def asked(scope: Scope) -> Route | None:
         return next((route for route in routes if route.matches(scope)[0] is Match.FULL), None)
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            close()
 
     async def refused(_: Request, error: Exception) -> Response:
         if isinstance(error, Refused):
@@ -180,7 +154,6 @@ def application(
             programs=lambda scope: (route := asked(scope)) is not None and route.programs,
             **guard,
         ),
-        lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     return app

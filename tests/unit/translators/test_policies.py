@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
-from smt.policies.chosen import policy_of
 from smt.policies.policy import Hold, LocalAgreement, Retranslate, agreed, writes
-from smt.policies.prefixes import PolicyTranslator, Remembered, written
+from smt.policies.prefixes import PolicyTranslator, Remembered, policy_of, written
 from smt.policies.waitk import FULL, WaitK
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT

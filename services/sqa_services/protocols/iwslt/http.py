@@ -9,8 +9,8 @@
 Requests of SimulEval 1.0.2 use instance_id instead of sent_id and get SimulEval's responses: GET /src, PUT /hypo, GET
 /result?instance_id=I.  GET / and a bare GET /result fit both, so `dialect` decides.
 
-Every response has the body, status and content type of the original.  The server runs in one thread and the scoring in
-another, so a stalled client blocks only its own connection.  A body that does not arrive in time is dropped.
+Every response has the body, status and content type of the original.  Scores are computed in another thread when they
+are requested, so a stalled client blocks only its own connection.  A body that does not arrive in time is dropped.
 """
 
 import asyncio
@@ -22,17 +22,18 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import ConfigError
 from sqa.core.schema import checked
 from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
 from sqa.pipeline.named import contestant_from
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_token
-from sqa_services.net.server import LOG, OneThread, Route, application, json_reply, reply, run_app, tornado_page
+from sqa_services.net.server import Route, application, json_reply, reply, run_app, tornado_page
 from sqa_services.protocols.iwslt.corpus import Corpus, load
 from sqa_services.protocols.iwslt.questions import QuestionScorer
 from sqa_services.protocols.iwslt.scores import SO_FAR
@@ -122,7 +123,7 @@ def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None 
             Route("GET", f"{prefix}/send", server.guide_send, programs=changes),
         ]
     tokens = lambda given: bool(participant_of(given, server.participants))  # noqa: E731
-    return application(config.address, routes, tornado_page, server.close, tokens=tokens)
+    return application(config.address, routes, tornado_page, tokens=tokens)
 
 
 class Server:
@@ -132,15 +133,7 @@ class Server:
         self.corpus, self.config, self.scorer = corpus, config, scorer
         self.participants = dict(config.participants)
         self.sessions = Sessions(partial(Session, corpus, config.strict, scorer))
-        self._answering: set[asyncio.Task[None]] = set()
-        self._copy = asyncio.Lock()
-        self._scorer = OneThread("scorer")
-
-    def close(self) -> None:
-        """Cancel the tasks that score questions, and end the scoring thread."""
-        for task in self._answering:
-            task.cancel()
-        self._scorer.close()
+        self._scoring = asyncio.Lock()
 
     # ------------------------------------------------------------------------------------------------- routes
 
@@ -171,7 +164,7 @@ class Server:
         except UnicodeDecodeError as error:
             raise Refused(500) from error
         session = self._session(request, number)
-        self._write(session, number, session.tokens_of(text), key == "sent_id")
+        session.write(number, session.tokens_of(text), key == "sent_id")
         return reply("")
 
     async def result(self, request: Request, guide: bool = False) -> Response:
@@ -210,7 +203,7 @@ class Server:
         for key, word in words.items():
             number = _integer(key)
             session = self._session(request, number)
-            self._write(session, number, session.tokens_of(word, guide=True))
+            session.write(number, session.tokens_of(word, guide=True))
         return reply("")
 
     async def drop(self, request: Request) -> Response:
@@ -247,38 +240,12 @@ class Server:
         session = self._session(request, number)
         return json_reply(session.read(number, size, **named))
 
-    def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
-        """Record tokens; for a corpus of questions, also start to score the question."""
-        session.write(number, tokens, wrap)
-        if self.scorer is not None and tokens:
-            index = self.scorer.question_of(number)
-            if index not in session.waiting:
-                session.waiting.add(index)
-                task = asyncio.create_task(self._answer(self.scorer, session, index))
-                self._answering.add(task)
-                task.add_done_callback(self._answering.discard)
-
-    async def _answer(self, scorer: QuestionScorer, session: Session, index: int) -> None:
-        """Score a question until it has no new words; at most one task runs per session and question."""
-        rows, waiting = session.rows, session.waiting
-        while session.rows is rows:  # a reset replaces the rows
-            emissions = scorer.emissions(index, session.sentences)
-            if index in rows and rows[index][0] == len(emissions):
-                break
-            try:
-                rows[index] = (len(emissions), await self._scorer.run(scorer.row, index, emissions))
-            except SqaError as error:
-                LOG.error("%s", error)
-                break
-        waiting.discard(index)
-
     async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
-        """Call a method on a copy of the session, one call at a time, and keep the scored questions of the copy."""
-        async with self._copy:
-            await self._scorer.run(int)  # wait until the thread's current result is in the session's rows
+        """Call a method on a copy of the session in a thread, one call at a time, and keep its scored questions."""
+        async with self._scoring:
             copy, rows = session.frozen(), session.rows
-            result = await self._scorer.run(getattr(copy, method), *arguments)
-        rows |= {index: row for index, row in copy.rows.items() if row[0] >= rows.get(index, (0,))[0]}
+            result = await run_in_threadpool(getattr(copy, method), *arguments)
+            rows |= copy.rows
         return result
 
     def _key(self, request: Request) -> str:

@@ -31,10 +31,7 @@ Row = dict[str, np.ndarray | None]  # metric -> its statistics on one question; 
 
 
 class QuestionScorer:
-    """The questions, their guesser and buzzer, and the scores.
-
-    `row` and `result` must be called from a single thread.
-    """
+    """The questions, their guesser and buzzer, and the scores; it takes one call at a time."""
 
     def __init__(self, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer | None) -> None:
         self.questions, self._guesser, self._buzzer = tuple(questions), guesser, buzzer

@@ -63,7 +63,6 @@ class Session:
         self.sentences: dict[int, Sentence] = {}
         self.scored = False  # whether a result of all sentences was requested since the last reset
         self.rows: dict[int, tuple[int, Row]] = {}  # question -> number of scored words, and their statistics
-        self.waiting: set[int] = set()  # indices of the questions that are being scored
 
     def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
         """Return the state of a sentence; every request for a sentence calls this method first.
