@@ -1,15 +1,15 @@
 """Validity of questions by rule: kinds of questions by kinds of damage, planted cheats, and positions in the source."""
 
 import random
+import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Row, row_of
-from experiments.results_book.tables import across, columns, pivot
+from experiments.results_book.tables import Column, across, columns, pivot
 from sqa.core.languages import language_of
 from sqa.core.numbers import date_key, word_value
 from sqa.core.significance import Mean, bootstrap, means
@@ -20,10 +20,13 @@ from sqa.metrics.quality.names import negations, spelled
 from sqa.questions import ask, files, make, measures, rules
 from sqa.questions.texts import Segment, Translated
 
-N, PAIR, TEST = 500, "es-en", "newstest2013"
-KINDS = ("name", "number", "date")
-CHANGED = ("names", "numbers", "dates", "content words", "function words", "negation", "order")
-HUMAN, CHEATS = "human translation", ("at the source's pace", "answers first", "all names first", "source")
+N, PAIR, TESTS = 500, "es-en", ("newstest2013", "newstest2012", "newstest2011")
+KINDS = ("name", "number", "date", "role", "negation")
+CHANGED = ("names", "numbers", "dates", "roles", "negation", "content words", "function words", "order")
+READER = rules.Rules("en")
+CHEATS = ("at the source's pace", "answers first", "all names first", "source")
+NAME = r"((?:[A-Z][\w-]+ )*[A-Z][\w-]+)"
+ROLES = re.compile(rf"{NAME}( [a-z]+ed (?:the )?){NAME}")
 TALKS = tuple(entry.name for entry in download.entries() if entry.name.startswith("realsi-"))
 
 
@@ -37,18 +40,33 @@ def kind_of(word: str) -> str:
     return "content words" if not word[:1].isupper() else "dates" if date_key(plain, "en") else "names"
 
 
-def damaged(texts: Sequence[str], damage: str) -> list[str]:
-    """Return texts with new names, numbers, dates or content words, no function words or negations, or shuffled."""
-    pool = sorted({word for text in texts for word in text.split() if kind_of(word) == damage})
-    result = []
-    for number, text in enumerate(texts):
-        words, rng = text.split(), random.Random(f"{damage} {number}")
-        chosen = [n for n, word in enumerate(words) if kind_of(word) == damage]
-        for n in chosen:
-            others = [word for word in pool if spelled(word) != spelled(words[n])]
-            words[n] = "" if damage in ("function words", "negation") else rng.choice(others)
-        result.append(" ".join(rng.sample(words, len(words)) if damage == "order" else filter(None, words)))
-    return result
+def pools(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return the different words of each kind of damage."""
+    found: dict[str, list[str]] = {}
+    for word in sorted({word for text in texts for word in text.split()}):
+        found.setdefault(kind_of(word), []).append(word)
+    return found
+
+
+def damaged(number: int, text: str, damage: str, pool: Sequence[str]) -> str:
+    """Return a text with one word of a kind damaged, or the text itself if it has none.
+
+    A name, number, date or content word becomes another one; a function word or negation is left out.  For *order*,
+    two words change places.  For *roles*, two names around a word in -ed do.
+    """
+    words, rng = text.split(), random.Random(f"{damage} {number}")
+    if damage == "roles":
+        return ROLES.sub(r"\3\2\1", text, count=1)
+    if damage == "order":
+        a, b = rng.sample(range(len(words)), 2) if len(words) > 1 else (0, 0)
+        words[a], words[b] = words[b], words[a]
+        return " ".join(words)
+    chosen = [n for n, word in enumerate(words) if kind_of(word) == damage]
+    if chosen:
+        n = rng.choice(chosen)
+        others = [word for word in rng.sample(pool, min(len(pool), 9)) if spelled(word) != spelled(words[n])]
+        words[n] = "" if damage in ("function words", "negation") else others[0]
+    return " ".join(filter(None, words))
 
 
 def system(name: str, texts: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Translated:
@@ -65,21 +83,38 @@ def system(name: str, texts: Sequence[str], pairs: Sequence[tuple[str, str]]) ->
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield the measures of a human translation, its damaged copies and planted cheats, and the positions on RealSI."""
-    pairs = [(pair.source, pair.target) for pair in islice(load_parallel(PAIR, TEST), N)]
+    """Yield the share answered by kind and damage, the measures of planted cheats, and the positions on RealSI."""
+    pairs = [(pair.source, pair.target) for test in TESTS for pair in load_parallel(PAIR, test)]
     sources, human = map(list, zip(*pairs, strict=True))
     questions = make.make(make.rule_maker(PAIR, human, KINDS), human, sources, PAIR, 3)
-    answers = [" ".join(q.answers[0] for q in of) for of in questions.by_segment()]
-    names = " ".join(dict.fromkeys(q.answers[0] for q in questions.questions if q.kind == "name"))
-    cheats = (human, [f"{of} {text}" for of, text in zip(answers, human, strict=True)], [f"{names} {t}" for t in human])
-    texts = {HUMAN: human, **{damage: damaged(human, damage) for damage in CHANGED}}
-    texts |= zip(CHEATS, (*cheats, sources), strict=True)
-    asked = [ask.ask(system(name, copies, pairs), questions, rules.Rules("en")) for name, copies in texts.items()]
-    frame = measures.frame(asked, questions, "rules", 1000)
-    yield from (row for row in frame.rows if row.metric == "answered" or row["kind"] == "all")
+    of_kind = pools(human)
+    for damage in CHANGED:
+        copies = [damaged(n, text, damage, of_kind.get(damage, ())) for n, text in enumerate(human)]
+        changed = [copy != text for copy, text in zip(copies, human, strict=True)]
+        yield Row((damage, "all"), "sentences", sum(changed), n=len(human), unit="count")
+        for kind, measured, table in measures.tables(ask.ask(system(damage, copies, pairs), questions, READER)):
+            if measured == "answered" and kind in KINDS and table[changed, 1].any():
+                yield row_of((damage, kind), measured, bootstrap(table[changed], Mean(measured)), "0-1")
+    yield from cheats(pairs[:N])
     errors = np.array([*positions()])
     yield row_of(("RealSI", "terms"), "inside", bootstrap(means(errors[:, 0]), Mean("inside")), "0-1")
     yield Row(("RealSI", "terms"), "error", float(np.median(errors[:, 1])), n=len(errors), unit="seconds")
+
+
+def cheats(pairs: Sequence[tuple[str, str]]) -> Iterator[Row]:
+    """Yield the measures of planted cheats, which write the answers, all names, or the source."""
+    sources, human = map(list, zip(*pairs, strict=True))
+    questions = make.make(make.rule_maker(PAIR, human, KINDS[:3]), human, sources, PAIR, 3)
+    answers = [" ".join(q.answers[0] for q in of) for of in questions.by_segment()]
+    names = " ".join(dict.fromkeys(q.answers[0] for q in questions.questions if q.kind == "name"))
+    written = (
+        human,
+        [f"{of} {text}" for of, text in zip(answers, human, strict=True)],
+        [f"{names} {t}" for t in human],
+    )
+    texts = zip(CHEATS, (*written, sources), strict=True)
+    asked = [ask.ask(system(name, copies, pairs), questions, READER) for name, copies in texts]
+    yield from (row for row in measures.frame(asked, questions, "rules", 1000).rows if row["kind"] == "all")
 
 
 def positions() -> Iterator[tuple[float, float]]:
@@ -96,11 +131,12 @@ def positions() -> Iterator[tuple[float, float]]:
                 yield float(low <= at <= high), abs(at - (low + high) / 2) / 1000
 
 
+DOSE = [Column("sentences", "sentences", 0, cell={"kind": "all"}), *across("answered", "kind", KINDS)]
 SHOWN = {
-    "damages": pivot(("system",), across("answered", "kind", KINDS), system=(HUMAN, *CHANGED)),
+    "damages": pivot(("system",), DOSE, system=CHANGED),
     "cheats": pivot(("system",), columns("answered", "early", "lag", "invented"), kind="all", system=CHEATS),
     "positions": pivot(("kind",), columns("inside: in its own utterance", "error: median error, s"), system="RealSI"),
 }
 ABOUT = "questions by rule under damage, planted cheats, and the positions of annotated terms"
-COLUMNS, INPUTS = ("system", "kind"), inputs_of(datasets=(f"mt-{PAIR}-{TEST}", *TALKS))
+COLUMNS, INPUTS = ("system", "kind"), inputs_of(datasets=(*(f"mt-{PAIR}-{test}" for test in TESTS), *TALKS))
 ITEMS = (Item("question-validity", ABOUT, "", COLUMNS, measure, INPUTS, SHOWN),)
