@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
+import numpy as np
+
 from experiments.grid import CONTINUED, SEPARATE, AblationConfig
 from experiments.results_book import grid_rows
 from experiments.results_book.item import Item
@@ -19,7 +21,7 @@ from experiments.results_book.ledger import Row
 from experiments.results_book.tables import DEVIATION
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
-from sqa.core.differences import compare_trainings
+from sqa.core.differences import compare_levels
 from sqa.core.significance import total
 from sqa.pipeline.config import load
 from sqa.report import plots
@@ -63,8 +65,8 @@ def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
     for metric in metrics:
         tables = {key: rows for key, rows in groups.items() if all(metric.name in row.stats for row in rows)}
         for where, a, b, same in (*trends(tables), *models(tables)):
-            first, second = ([row.stats[metric.name] for row in rows] for rows in (a, b))
-            i = compare_trainings(first, second, metric, resamples, same)
+            first, second = (np.stack([row.stats[metric.name] for row in rows]) for rows in (a, b))
+            i = compare_levels(first, second, metric, resamples, (same,))
             yield Row(where, metric.name, i.value, i.low, i.high, unit=metric.unit)
 
 

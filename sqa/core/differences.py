@@ -143,20 +143,6 @@ def _tested(diff: float, null: Floats, kept: Floats) -> tuple[float, float, floa
     return float(np.sort(low)[needed - 1]), float(np.sort(high)[-needed]), p
 
 
-def compare_trainings(
-    a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, n_resamples: int = 1000, same: bool = False
-) -> Comparison:
-    """Return the comparison of two systems' mean scores over training runs.
-
-    a, b: one array of statistics (n, d) per training run; row i of all arrays is the same question.  same: whether
-    a[i] and b[i] come from the same training run, such as one model at two values of k.
-    """
-    if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
-        shapes = ", ".join(str(table.shape) for table in (*a, *b))
-        raise DataError(f"{metric.name}: expected training runs of two systems on the same questions, got {shapes}")
-    return compare_levels(np.stack(a), np.stack(b), metric, n_resamples, (same,))
-
-
 def compare_levels(
     a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, same: Sequence[bool] = (True,)
 ) -> Comparison:

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 from refusals import refused
 
-from sqa.core.differences import compare, compare_levels, compare_pooled, compare_trainings, interval_over_levels
+from sqa.core.differences import compare, compare_levels, compare_pooled, interval_over_levels
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.significance import (
     bca,
@@ -150,10 +150,10 @@ def test_band_has_one_interval_per_bin():
 def test_training_variance_widens_the_interval() -> None:
     rng = np.random.default_rng(0)
     questions = rng.random(400)
-    equal = [means(questions)] * 3
-    spread = [means(questions + shift) for shift in (-0.2, 0.0, 0.2)]
-    base = [means(questions - 0.1)] * 3
-    narrow, wide = compare_trainings(equal, base, ACCURACY), compare_trainings(spread, base, ACCURACY)
+    equal = np.array([means(questions)] * 3)
+    spread = np.array([means(questions + shift) for shift in (-0.2, 0.0, 0.2)])
+    base = np.array([means(questions - 0.1)] * 3)
+    narrow, wide = (compare_levels(a, base, ACCURACY, same=(False,)) for a in (equal, spread))
     assert narrow.value == pytest.approx(wide.value) == pytest.approx(0.1)
     assert narrow.high - narrow.low < 1e-9  # the difference is equal on all questions
     assert wide.low < 0 < narrow.low and wide.high > 0.2
@@ -182,18 +182,16 @@ def test_disagreement_widens_the_interval_of_a_mean() -> None:
 
 
 def test_training_run_does_not_differ_from_itself() -> None:
-    values = means([1.0] * 30 + [0.0] * 70)
-    same = compare_trainings([values], [values], ACCURACY, n_resamples=200)
+    values = means([1.0] * 30 + [0.0] * 70)[None]
+    same = compare_levels(values, values, ACCURACY, n_resamples=200, same=(False,))
     assert (same.value, same.low, same.high) == (0, 0, 0)
-    refused(DataError, r"got \(100, 2\), \(2, 2\)", compare_trainings, [values], [means(np.array([1.0, 0]))], ACCURACY)
-    refused(DataError, "accuracy: expected training runs of two systems", compare_trainings, [values], [], ACCURACY)
 
 
 def test_training_run_at_two_k_is_resampled_jointly() -> None:
     questions = np.random.default_rng(0).random(400)
-    below = [means(questions + shift) for shift in (-0.2, 0.0, 0.2)]
-    above = [means(questions + shift + 0.1) for shift in (-0.2, 0.0, 0.2)]
-    apart, together = (compare_trainings(above, below, ACCURACY, same=same) for same in (False, True))
+    below = np.array([means(questions + shift) for shift in (-0.2, 0.0, 0.2)])
+    above = np.array([means(questions + shift + 0.1) for shift in (-0.2, 0.0, 0.2)])
+    apart, together = (compare_levels(above, below, ACCURACY, same=(same,)) for same in (False, True))
     assert apart.value == pytest.approx(together.value) == pytest.approx(0.1)
     assert apart.low < 0 < together.low and together.high - together.low < 1e-9
 
