@@ -181,7 +181,8 @@ class Prefixes:
             return tuple(accumulate(self.words, lambda text, word: f"{text} {word}"))
         texts, seen = [], list[str]()
         for e in self.emissions:
-            _apply(e, seen)
+            del seen[len(seen) - e.erase :]
+            seen += [e.token] if e.token else []
             texts.append(" ".join(seen))
         return tuple(texts)
 
@@ -202,10 +203,18 @@ def prefixes(question: Question, emissions: Sequence[Emission]) -> Prefixes:
 
 def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
     """Return the final translation of each source sentence; "" if it is empty or completely retracted."""
-    final: list[list[str]] = [[] for _ in question.sentences]
-    for e in emissions:
-        _apply(e, final[e.sentence])
-    return [" ".join(words) for words in final]
+    return [" ".join(emissions[step].token for step in steps) for steps in final_steps(question, emissions)]
+
+
+def final_steps(question: Question, emissions: Sequence[Emission]) -> list[list[int]]:
+    """Return for each source sentence the steps that wrote the words of its final translation."""
+    final: list[list[int]] = [[] for _ in question.sentences]
+    for step, e in enumerate(emissions):
+        steps = final[e.sentence]
+        del steps[len(steps) - e.erase :]
+        if e.token:
+            steps.append(step)
+    return final
 
 
 def by_sentence(question: Question, words: Iterable[tuple[str, int, bool, int]]) -> Iterator[Emission]:
@@ -217,13 +226,6 @@ def by_sentence(question: Question, words: Iterable[tuple[str, int, bool, int]])
             sentence += 1
         is_over = ended and sentence + 1 == len(starts)
         yield Emission(sentence, token, min(read - starts[sentence], lengths[sentence]), is_over, erase)
-
-
-def _apply(emission: Emission, words: list[str]) -> None:
-    """Apply one write to the list of visible words."""
-    del words[len(words) - emission.erase :]
-    if emission.token:
-        words.append(emission.token)
 
 
 # ------------------------------------------------------------------------------------------------------- checks

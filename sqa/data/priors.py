@@ -131,11 +131,8 @@ class Priors:
             raise DataError(f"{folder}: the priors are damaged ({error}); restore them") from error
 
 
-def has_priors(pair: str) -> bool:
-    """Return True if priors of a pair are bundled."""
-    return (DATA / "models" / f"{PREFIX}{pair}" / CONFIG).is_file()
-
-
-def load_priors(pair: str) -> Priors:
-    """Return the bundled priors of a pair ("es-en"); see `has_priors`."""
-    return Priors.load(DATA / "models" / f"{PREFIX}{pair}")
+@cache
+def bundled_priors(pair: str) -> Priors | None:
+    """Return the bundled priors of a pair ("es-en"); None if there are none."""
+    folder = DATA / "models" / f"{PREFIX}{pair}"
+    return Priors.load(folder) if (folder / CONFIG).is_file() else None

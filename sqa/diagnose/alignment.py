@@ -23,7 +23,7 @@ from msgspec import MsgspecError, convert, to_builtins
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Floats
-from sqa.data.priors import Priors, has_priors, load_priors
+from sqa.data.priors import Priors, bundled_priors
 from sqa.diagnose.hmm import Links, draw
 from sqa.files.atomic import write_text
 from sqa.files.records import parse_json
@@ -75,10 +75,11 @@ def load_aligner(pair: str, cache: Path | None = None, seeds: Sequence[int] = SE
     A pair without bundled priors is aligned from the texts alone, with a warning on stderr.  With one seed, the trust
     comes from a single alignment.
     """
-    if not has_priors(pair):
+    priors = bundled_priors(pair)
+    if priors is None:
         print(f"sqa: no priors for {pair}; aligned from these texts alone, with more errors", file=sys.stderr)
-        return HmmAligner(Priors(pair, {}, {}, {}, "none"), seeds, cache)
-    return HmmAligner(load_priors(pair), seeds, cache)
+        priors = Priors(pair, {}, {}, {}, "none")
+    return HmmAligner(priors, seeds, cache)
 
 
 class HmmAligner:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from sqa.core.trace import QuestionTrace
+from sqa.core.trace import QuestionTrace, final_steps
 from sqa.diagnose.findings import AUTO, findings_of
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding
 from sqa.metrics.measure import sentence_references
@@ -61,13 +61,10 @@ def places(trace: QuestionTrace, sentence: int) -> dict[int, tuple[int, int]]:
 
     Steps whose words were retracted, and steps of other sentences, are left out.
     """
-    words: list[tuple[int, str]] = []
-    for step, emission in enumerate(trace.emissions):
-        if emission.sentence == sentence:
-            del words[len(words) - emission.erase :]
-            words += [(step, emission.token)] if emission.token else []
-    ends = accumulate(units(word) + 1 for _, word in words)
-    return {step: (end - 1 - units(word), end - 2) for (step, word), end in zip(words, ends, strict=True)}
+    steps = final_steps(trace.question, trace.emissions)[sentence]
+    lengths = [units(trace.emissions[step].token) for step in steps]
+    ends = accumulate(length + 1 for length in lengths)
+    return {step: (end - 1 - length, end - 2) for step, length, end in zip(steps, lengths, ends, strict=True)}
 
 
 def spans(

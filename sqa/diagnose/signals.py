@@ -20,7 +20,7 @@ from sqa.core.errors import DataError
 from sqa.core.languages import language_of
 from sqa.core.paths import DATA
 from sqa.core.types import Floats
-from sqa.data.priors import Priors, folded, form, has_priors, is_content, load_priors, similar, strip_edges
+from sqa.data.priors import bundled_priors, folded, form, is_content, similar, strip_edges
 from sqa.diagnose.alignment import Alignment, Evidence, Words
 from sqa.files.model_files import read_tensors, unpack_integers, unpack_strings
 
@@ -43,11 +43,6 @@ def _pages() -> dict[str, int]:
     return dict(zip(words, pages.tolist(), strict=False))  # word pairs follow the single words
 
 
-@cache
-def _priors(language: str) -> Priors | None:
-    return load_priors(f"{language}-en") if has_priors(f"{language}-en") else None
-
-
 @lru_cache(maxsize=1 << 17)
 def foreign(word: str, language: str) -> bool:
     """Return whether a word belongs to the source language and not to English.
@@ -56,7 +51,7 @@ def foreign(word: str, language: str) -> bool:
     rare in questions is also foreign if it is a function word of the source language or the priors have its source
     form.
     """
-    bare, priors = strip_edges(word).lower(), _priors(language)
+    bare, priors = strip_edges(word).lower(), bundled_priors(f"{language}-en")
     if bare in language_of("en").function_words or pages(bare) >= SHARED_PAGES:
         return False
     if priors is None or form(bare, "en") in priors.target:

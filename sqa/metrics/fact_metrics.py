@@ -12,11 +12,12 @@ sqa/metrics/quality/facts.py defines facts.  The metrics need no quiz questions,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
 
-from sqa.core.trace import QuestionTrace
+from sqa.core.trace import QuestionTrace, final_steps
 from sqa.core.types import Floats
 from sqa.metrics.measure import Family, MeanMetric, choices, lines
 from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
@@ -110,11 +111,5 @@ def summary_of(trace: QuestionTrace) -> str:
 
 def written(trace: QuestionTrace) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the words of the final translation, and for each the number of source words read when it was written."""
-    kept: list[list[tuple[str, int]]] = [[] for _ in trace.question.sentences]
-    for emission, read in zip(trace.emissions, trace.source_words.tolist(), strict=True):
-        words = kept[emission.sentence]
-        del words[len(words) - emission.erase :]
-        if emission.token:
-            words.append((emission.token, read))
-    flat = [pair for words in kept for pair in words]
-    return tuple(word for word, _ in flat), tuple(read for _, read in flat)
+    steps = list(chain.from_iterable(final_steps(trace.question, trace.emissions)))
+    return tuple(trace.emissions[step].token for step in steps), tuple(trace.source_words[steps].tolist())

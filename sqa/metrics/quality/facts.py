@@ -23,7 +23,7 @@ from typing import Literal
 from sqa.core.languages import every, language_of
 from sqa.core.numbers import roman, values
 from sqa.core.quizbowl import bundled
-from sqa.data.priors import Priors, form, has_priors, load_priors
+from sqa.data.priors import bundled_priors, form
 from sqa.metrics.quality.names import INITIALS, ends_sentence, plain, spelled
 
 Kind = Literal["name", "number", "date"]
@@ -251,7 +251,7 @@ def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int
 @lru_cache(maxsize=1 << 16)
 def _common(part: str) -> bool:
     """Return whether a word occurs in the parallel texts of the priors."""
-    return any(form(part, "en") in priors.target for priors in map(_priors, TARGETS) if priors)
+    return any(form(part, "en") in priors.target for priors in map(bundled_priors, TARGETS) if priors)
 
 
 # --------------------------------------------------------------------------------------------------------- matching
@@ -318,14 +318,9 @@ def _read_as(word: str, source: Text) -> int | None:
 
 
 @cache
-def _priors(pair: str) -> Priors | None:
-    return load_priors(pair) if has_priors(pair) else None
-
-
-@cache
 def lexicon_digest() -> str:
     """Return a digest of the priors and aliases that define counterparts."""
-    digests = [priors.digest[:8] for priors in map(_priors, TARGETS) if priors]
+    digests = [priors.digest[:8] for priors in map(bundled_priors, TARGETS) if priors]
     return "+".join([*digests, bundled().name.removeprefix("aliases-")])
 
 
@@ -410,7 +405,7 @@ def linked(word: str, source: Text) -> int | None:
 
     Returns None if the number or the share of links is too small (LINKS, LINKED).
     """
-    priors = _priors(f"{source.language}-en")
+    priors = bundled_priors(f"{source.language}-en")
     if priors is None:
         return None
     target, best, index = form(word, "en"), LINKED, None

@@ -11,7 +11,7 @@ from refusals import refused
 
 from sqa.core.errors import DataError
 from sqa.core.paths import DATA
-from sqa.data.priors import Priors, form, load_priors, similar
+from sqa.data.priors import Priors, bundled_priors, form, similar
 from sqa.diagnose import hmm
 from sqa.diagnose.alignment import SEEDS, HmmAligner
 
@@ -52,7 +52,8 @@ def test_similar_words_are_recognised(source: str, target: str, expected: bool) 
 
 
 def test_damaged_priors_are_refused(tmp_path: Path) -> None:
-    assert load_priors("es-en").links["perr", "dog"] > 1
+    priors = bundled_priors("es-en")
+    assert priors is not None and priors.links["perr", "dog"] > 1 and bundled_priors("xx-en") is None
     folder = shutil.copytree(MODELS / "align-es-en", tmp_path / "priors")
     config = folder / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "gru"}))
