@@ -119,8 +119,6 @@ class LlmConfig:
             wrong.append("endpoint: give either endpoint (with base_url and model) or local")
         if self.local is not None and self.api != "completions":
             wrong.append("api: local continues a text, so it must be completions")
-        if self.endpoint is not None and self.endpoint.json_mode:
-            wrong.append("endpoint.json_mode: a translation is not JSON; omit this key")
         if "{source}" not in self.template:
             wrong.append("prompt: must contain {source}, the place of the words read so far")
         if self.api == "completions" and self.prompt is None and not self.shown:

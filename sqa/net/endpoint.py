@@ -59,7 +59,6 @@ class EndpointConfig:
     extra: Annotated[dict[str, Any], "further fields of each request; they replace those of this client"] = field(
         default_factory=dict, metadata={"written": "if any"}
     )
-    json_mode: Annotated[bool, "whether to send response_format json_object, for endpoints that support it"] = False
     requests_per_minute: Annotated[Positive, "maximum requests per minute, including retries, evenly spaced"] = 60.0
     concurrency: Annotated[Count, "maximum concurrent requests"] = 4
     timeout: Annotated[Positive, "seconds for one answer"] = 60.0
@@ -117,7 +116,7 @@ class Endpoint:
             request |= {"continue_final_message": True, "add_generation_prompt": False}
         optional = {"temperature": c.temperature, "seed": c.seed}
         request |= {key: value for key, value in optional.items() if value is not None}
-        return request | ({"response_format": {"type": "json_object"}} if c.json_mode else {}) | c.extra
+        return request | c.extra
 
     def complete(self, prompt: Prompt) -> Reply:
         """Return the model's reply.

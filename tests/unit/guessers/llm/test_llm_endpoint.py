@@ -22,7 +22,8 @@ KEY = "sk-secret-0123456789"
 
 def test_requests_follow_the_protocol(guesser_of, monkeypatch):
     monkeypatch.setenv("SOME_KEY", KEY)
-    other = {"temperature": None, "seed": None, "json_mode": True, "token_limit": "max_completion_tokens"}
+    other = {"temperature": None, "seed": None, "token_limit": "max_completion_tokens"}
+    other |= {"extra": {"response_format": {"type": "json_object"}}}
     with ChatServer(key=KEY) as server:
         for options in ({}, other):
             guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY", **options})
