@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sqa.api.runs import Run, part_names
-from sqa.core.compute import set_for
+from sqa.api.runs import Run
+from sqa.core.compute import part_names, set_for
 from sqa.core.differences import compare_levels, interval_over_levels
 from sqa.core.errors import ConfigError
 from sqa.core.languages import code_of
@@ -173,7 +173,7 @@ class Experiment:
             DataError: If a file that a run reads is missing or malformed.
         """
         cells = list(filter(wanted, self.cells()))
-        set_for(name for cell in cells for name in part_names(cell.config))
+        set_for(name for cell in cells for name in part_names(to_mapping(cell.config)))
         configs, beside = [cell.config for cell in cells], [cell.translator for cell in cells]
         made = run_all(configs, Path(self.runs), progress, self.workers, beside)
         return Results(Result(cell, saved, self.resamples) for cell, saved in zip(cells, made, strict=True))

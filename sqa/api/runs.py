@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from sqa.core.compute import set_for
+from sqa.core.compute import part_names, set_for
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.own import GIVEN
 from sqa.core.paths import config_file
@@ -308,19 +308,13 @@ def run(
             wanted = overridden(config, str(config.get("name", "run")), overrides, "config", None)
         else:
             wanted = load_with(config_file(Path(config)), overrides)
-        set_for(part_names(wanted))
+        set_for(part_names(to_mapping(wanted)))
         ahead = None if objects or workers == 1 else partial(make_ahead, workers=workers)
         made = Run(saving.save(engine.run(wanted, Store(folder), progress=progress, ahead=ahead), folder))
         made.hold()
         if objects:
             weakref.finalize(made, discarded.pop_all().close)
         return made
-
-
-def part_names(config: RunConfig) -> list[str]:
-    """Return the names of the parts of a run, for `sqa.core.compute`."""
-    parts = (config.translator, config.guesser, config.buzzer)
-    return [*(part.name for part in parts if part is not None), *(entry.kind for entry in config.quality)]
 
 
 def load(folder: str | Path) -> Run:
