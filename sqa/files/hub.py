@@ -60,8 +60,8 @@ def find_model(model: str, revision: str | None, download: bool, wanted: Sequenc
         raise ConfigError(f"model {model} not found: neither a folder nor a name on the Hugging Face hub") from error
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         if download:
-            reason = str(error).strip().partition("\n")[0]
-            raise DataError(f"model {model} not found: the Hugging Face hub did not provide it: {reason}") from error
+            problem = f"the Hugging Face hub did not provide it: {_first_line(error)}"
+            raise DataError(f"model {model} not found: {problem}") from error
         at = f" at revision {revision}" if revision else ""
         raise ConfigError(
             f"model {model} not found{at}: neither a folder nor in the local Hugging Face cache; "
@@ -125,8 +125,7 @@ def questions_file(address: str) -> Path:
     except HFValidationError as error:
         raise ConfigError(f"dataset.name: {address!r}: {error}") from error
     except Exception as error:  # each major version of the library has another HTTP client with its own errors
-        reason = str(error).strip().partition("\n")[0]
-        raise DataError(f"{address}: the Hugging Face hub did not provide it: {reason}") from error
+        raise DataError(f"{address}: the Hugging Face hub did not provide it: {_first_line(error)}") from error
     found = "an unknown number of" if size is None else size
     raise DataError(f"{address}: has {found} bytes; a question file may have at most {MAX_QUESTIONS}")
 
