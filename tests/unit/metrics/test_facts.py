@@ -30,7 +30,8 @@ REFERENCE = "In November 1830 General Bolívar visited London with two brothers 
 )
 def test_linking_needs_two_links_above_a_tenth(links, seen, index, monkeypatch):
     link = (form("Moscú", "es"), form("Moscow", "en"))
-    monkeypatch.setattr(facts, "bundled_priors", lambda _: Priors("es-en", {link: links}, {link[0]: seen}, {link[1]: 9}))
+    priors = Priors("es-en", {link: links}, {link[0]: seen}, {link[1]: 9})
+    monkeypatch.setattr(facts, "bundled_priors", lambda _: priors)
     assert facts.linked("Moscow", facts.Text.of("En Moscú".split(), "es")) == index
 
 
