@@ -80,23 +80,11 @@ def beside(action: Callable[[], None], ready: Callable[[], bool]) -> Iterator[No
 
 
 @contextmanager
-def restarted(ready: Callable[[], bool], ending: threading.Event | None = None) -> Iterator[str]:
-    """Yield the address of a scheduler that is closed and replaced when `ready` returns true.
-
-    `ending` is set before the scheduler is closed.
-    """
-    clusters = [threads_as_workers()]
-    address = clusters[0].scheduler_address
-
-    def restart() -> None:
-        if ending is not None:
-            ending.set()
-        clusters[0].close()
-        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
-
-    with beside(restart, ready):
-        yield address
-    clusters[1].close()
+def lost(ready: Callable[[], bool]) -> Iterator[str]:
+    """Yield the address of a scheduler that is closed when `ready` returns true."""
+    cluster = threads_as_workers()
+    with beside(cluster.close, ready):
+        yield cluster.scheduler_address
 
 
 @contextmanager

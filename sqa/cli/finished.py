@@ -27,7 +27,6 @@ from sqa.cli.options import (
     say,
 )
 from sqa.cli.runs import set_threads
-from sqa.core.errors import ConfigError
 from sqa.results import Frame, Table, show, show_lines
 
 if TYPE_CHECKING:
@@ -47,27 +46,18 @@ def sweep(
     axes: Axes,
     runs: Runs = DEFAULT_RUNS,
     workers: Workers = None,
-    shard: Annotated[str | None, option("--shard I/N", "Compute one of N shares of blocks; docs/cluster.md.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
     """Run every combination of values, and compare the scores."""
     set_threads(config, axes)
     from sqa.pipeline import overrides as keys
-    from sqa.pipeline.runner import run_all, run_shard
+    from sqa.pipeline.runner import run_all
     from sqa.pipeline.scheduler import scheduled
 
     combinations = keys.grid(config, keys.parsed_axes(axes))
     configs = [config for _, config in combinations]
     say(f"{len(combinations)} runs")
-    if shard is not None:
-        if scheduler is not None:
-            raise ConfigError("--shard: only for commands without --scheduler")
-        if not run_shard(configs, runs, _shard(shard), workers):
-            say(
-                f"shard {shard} is done, but others are not; the last one or a command without --shard prints the table"
-            )
-            return
     with scheduled(scheduler, runs, store):
         swept = run_all(configs, runs, workers=workers)
     for result in swept:
@@ -82,14 +72,6 @@ def sweep(
         for overrides, result in zip(chosen, swept, strict=True)
     ]
     show(_side_by_side(chosen, swept), objects)
-
-
-def _shard(text: str) -> tuple[int, int]:
-    """Return (index from 0, number of shards) of the text "I/N"; raise ConfigError unless 1 <= I <= N."""
-    number, _, shards = text.partition("/")
-    if not (number.isdecimal() and shards.isdecimal() and 1 <= int(number) <= int(shards)):
-        raise ConfigError(f"--shard: expected I/N with 1 <= I <= N, got {text!r}")
-    return int(number) - 1, int(shards)
 
 
 def _value(override: Override) -> str:

@@ -27,7 +27,7 @@ from sqa.core.compute import usable
 from sqa.core.progress import bar
 from sqa.core.registry import model_size
 from sqa.core.types import ChecksTexts
-from sqa.files.store import Stage, Store, dataset_fingerprint, digest
+from sqa.files.store import Store, dataset_fingerprint, digest
 from sqa.pipeline.blocks import Workshop, words_of, workshop_of
 from sqa.pipeline.config import RunConfig, to_mapping
 from sqa.pipeline.engine import FEW, Work, run
@@ -42,7 +42,6 @@ NVIDIA = Path("/dev/nvidiactl")  # file that exists if there is a GPU, which `de
 
 Finish = Callable[[Store, Parts], Any]
 Seconds = dict[str, float]  # stage -> seconds
-Shard = tuple[int, int]  # index from 0, number of shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,24 +109,11 @@ def _cost(job: Job, workshop: Workshop) -> int:
     return sum(words_of(workshop.questions(job.config, job.given))) * (LARGE if job.large else 1)
 
 
-def run_shard(configs: Sequence[RunConfig], runs: Path, shard: Shard, workers: int | None = None) -> bool:
-    """Compute a shard's blocks of all runs; return True if the store then has every block of every run.
-
-    Other machines may compute other shards concurrently: the store takes no locks, and each block is written
-    atomically.
-    """
-    store = Store(runs.resolve(), shared=True)
-    stages = dict(run_jobs([Job(config, partial(_stages, config)) for config in configs], store, workers, shard))
-    return not any(store.missing(stage, blocks) for of_run, blocks in stages.values() for stage in of_run)
-
-
-def run_jobs(
-    jobs: Sequence[Job], store: Store, workers: int | None = None, shard: Shard = (0, 1)
-) -> Iterator[tuple[int, Any]]:
+def run_jobs(jobs: Sequence[Job], store: Store, workers: int | None = None) -> Iterator[tuple[int, Any]]:
     """Yield (index, value of `finish`) of each job as it ends.  The first error cancels all jobs.
 
     workers: number of processes; None for one per processor that this process may use.  Inside `scheduled(...)` the
-    scheduler's store replaces `store`.  shard: compute only this share of the blocks.
+    scheduler's store replaces `store`.
     """
     scheduler, number = current(), _processes(workers)
     store = store if scheduler is None else scheduler.store
@@ -138,7 +124,7 @@ def run_jobs(
         for index, job in enumerate(jobs):
             if index not in done:
                 grouped.setdefault(job.group(), {})[index] = job
-        calls = [_group_calls(name, group, store, shard) for name, group in grouped.items()]
+        calls = [_group_calls(name, group, store) for name, group in grouped.items()]
         if scheduler is not None:  # schedulers on the same store use different orders
             random.shuffle(calls)
             return [[call._replace(words=0) for call in group] for group in calls]
@@ -201,20 +187,20 @@ def make_ahead(
     return made, {name: seconds[name] for name, blocks in made.items() if blocks == len(work.blocks)}
 
 
-def _group_calls(name: str, group: dict[int, Job], store: Store, shard: Shard) -> list[Call]:
-    """Return the calls that compute the shard's blocks of a group of runs; calls that finish each run follow them."""
+def _group_calls(name: str, group: dict[int, Job], store: Store) -> list[Call]:
+    """Return the calls that compute the blocks of a group of runs; calls that finish each run follow them."""
     jobs = tuple(group.values())
     words = words_of(workshop_of(store).questions(jobs[0].config, jobs[0].given))
-    mine = [block for block in range(len(words)) if (block + int(name[:8], 16)) % shard[1] == shard[0]]
     finishing = [Call(_finish, (job.finish, store), index, title=job.config.name) for index, job in group.items()]
-    left = len(mine)
+    left = len(words)
 
     def ended(_: Seconds) -> list[Call]:
         nonlocal left
         left -= 1
         return [] if left else finishing
 
-    return [_block_call(name, jobs, b, words[b], store, ended) for b in random.sample(mine, left)] or finishing
+    blocks = random.sample(range(left), left)
+    return [_block_call(name, jobs, b, words[b], store, ended) for b in blocks] or finishing
 
 
 def _block_call(
@@ -252,9 +238,3 @@ def _finish(finish: Finish, store: Store) -> Any:
 def _files(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:
     """Return the files of a run's folder, on a worker whose store has all blocks."""
     return pack(run(config, store, parts=parts, progress=False))
-
-
-def _stages(config: RunConfig, store: Store, _: Parts) -> tuple[list[Stage], int]:
-    """Return the stages of a run and their number of blocks, on a worker."""
-    work = workshop_of(store).work(config)
-    return list(work.stages.values()), len(work.blocks)

@@ -45,8 +45,6 @@ LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
     "distributed.worker.profile.enabled": False,
 }
-LOOK = 10.0  # seconds between two checks of whether Slurm jobs are left
-RETURN = 600.0  # seconds to wait for the return of a lost scheduler
 PER_WORKER = 8  # calls submitted ahead per worker thread
 FEWEST = 4  # minimum number of worker threads assumed, because more may start
 GPU = "GPU"  # Dask resource of a worker: dask worker ... --resources GPU=1
@@ -71,10 +69,6 @@ class SlurmConfig:
     adaptive: Annotated[bool, "start jobs (at most `jobs`) when there is work, and end them when there is none"] = False
 
 
-class SchedulerGone(RemoteProtocolError):
-    """Raised if the scheduler has ended or has not started; the request itself is valid."""
-
-
 class Scheduler(Pool):
     """A Dask scheduler, started or connected on first use, and the store that its workers share."""
 
@@ -85,11 +79,10 @@ class Scheduler(Pool):
             need(package, "--scheduler")
         self._client: Client | None = None
         self._cluster: Any = None
-        self._fixed: SlurmConfig | None = None  # a Slurm cluster whose jobs Dask does not replace
-        self._looked, self._worked, self._finished = 0.0, False, -1  # see `renew`
+        self._adaptive, self._worked = False, False  # whether Dask replaces Slurm jobs, and whether one has started
         self.workers, self._counted = FEWEST, -math.inf  # worker threads, and the time at which they were counted
         self._no_gpu: list[str] = []  # workers without the GPU resource, preferred for other calls
-        self._name, self._number, self._ended = uuid4().hex[:12], count(), 0
+        self._name, self._number = uuid4().hex[:12], count()
 
     def client(self, workers: int) -> Client:
         """Return the client; `workers` is the number of processes of a local cluster if the spec gives none."""
@@ -106,10 +99,14 @@ class Scheduler(Pool):
 
         dask.config.set({"distributed.scheduler.allowed-failures": FAILURES})
         if self._kind == "address":
-            return self._connect(time.monotonic())
+            try:
+                return Client(self._argument, timeout=10)
+            except OSError as error:  # includes timeouts
+                problem = f"--scheduler {self.spec}: no scheduler answers; start it first"
+                raise RemoteProtocolError(problem) from error
         if self._kind == "slurm":
             config = load(Path(self._argument), SlurmConfig)
-            self._cluster, self._fixed = _slurm(config), None if config.adaptive else config
+            self._cluster, self._adaptive = _slurm(config), config.adaptive
             return Client(self._cluster)
         workers = int(self._argument or workers)
         try:
@@ -121,18 +118,6 @@ class Scheduler(Pool):
                 "Run the same command again to continue"
             ) from error
         return Client(self._cluster)
-
-    def _connect(self, deadline: float) -> Client:
-        """Return a client of the scheduler at the address, waiting until the deadline (`time.monotonic`)."""
-        from distributed import Client
-
-        while True:
-            try:
-                return Client(self._argument, timeout=10)
-            except OSError as error:  # includes timeouts
-                if time.monotonic() > deadline:
-                    raise SchedulerGone(f"--scheduler {self.spec}: no scheduler answers; start it first") from error
-                time.sleep(1.0)
 
     def has_room(self, _: Call, running: Collection[Call]) -> bool:
         if time.monotonic() - self._counted > RECOUNT:
@@ -153,8 +138,7 @@ class Scheduler(Pool):
 
     def wait(self, running: Running) -> Collection[Future[Measured]]:
         while not (done := wait(running, 1.0, FIRST_COMPLETED).done):
-            self.renew(self._ended, [call.title for call in running.values()])
-        self._ended += len(done)
+            self.check_jobs([call.title for call in running.values()])
         return done
 
     def replaces(self, error: Exception) -> bool:
@@ -166,8 +150,8 @@ class Scheduler(Pool):
             problem = f"{error.task}: every worker that tried it died; is there enough memory?"
             raise RemoteProtocolError(problem) from error
         if isinstance(error, CancelledError | ClosedClientError | CommClosedError):
-            self.reopen()
-            return True
+            problem = f"--scheduler {self.spec}: is gone; run the same command again to continue"
+            raise RemoteProtocolError(problem) from error
         return False
 
     def stop(self, running: Running) -> None:
@@ -175,37 +159,21 @@ class Scheduler(Pool):
             for future in running:
                 future.cancel()
 
-    def reopen(self) -> None:
-        """Wait for a lost scheduler's replacement.  Raises SchedulerGone if none appears within RETURN."""
-        if self._client is None or self._kind != "address":
-            raise SchedulerGone(f"--scheduler {self.spec}: is gone; run the same command again to continue")
-        print(f"sqa: the scheduler is gone; waiting {RETURN:.0f} s for one at {self._argument}", file=sys.stderr)
-        self._client.close(timeout=1)
-        self._client = self._connect(time.monotonic() + RETURN)
+    def check_jobs(self, waiting: Sequence[str]) -> None:
+        """Raise RemoteProtocolError if all Slurm jobs have ended, for example because they reached their walltime.
 
-    def renew(self, finished: int, waiting: Sequence[str]) -> None:
-        """Submit new Slurm jobs if all jobs have ended, for example because they reached their walltime.
-
-        finished: number of tasks finished so far; waiting: names of tasks that are being computed.  Raises
-        RemoteProtocolError if no task was finished since the last jobs were submitted.
+        waiting: names of the tasks that are being computed.
         """
-        if self._fixed is None or self._client is None or time.monotonic() - self._looked < LOOK:
+        if self._kind != "slurm" or self._cluster is None or self._client is None:
             return
-        self._looked = time.monotonic()
         if self._client.scheduler_info(n_workers=-1)["workers"]:
             self._worked = True
-        elif self._worked:
-            jobs, walltime = self._fixed.jobs, self._fixed.walltime
-            if finished == self._finished:
-                problem = f"all jobs have ended, and none finished a task within walltime {walltime}"
-                named = f" ({', '.join(waiting[:3])})" if waiting else ""
-                raise RemoteProtocolError(
-                    f"--scheduler {self.spec}: {problem}{named}; raise walltime in {self._argument}"
-                )
-            print(f"sqa: all Slurm jobs have ended; submitting {jobs} new ones", file=sys.stderr)
-            self._worked, self._finished = False, finished
-            self._cluster.scale(0)
-            self._cluster.scale(jobs=jobs)
+        elif self._worked and not self._adaptive:
+            names = ", ".join(waiting[:3])
+            raise RemoteProtocolError(
+                f"--scheduler {self.spec}: all jobs have ended before {names} was done; run the same command again to "
+                f"continue, with a longer walltime in {self._argument} if one task takes longer"
+            )
 
     def close(self) -> None:
         """Stop the processes that were started."""

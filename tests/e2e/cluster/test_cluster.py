@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_ablation import DASK_WARNS, blocks, killed, prepare, restarted, results, threads_as_workers
+from cluster_ablation import DASK_WARNS, blocks, killed, lost, prepare, results, threads_as_workers
 from outcome import process
+from refusals import refused
 
 from experiments import grid
 from experiments.grid import AblationConfig
+from sqa.core.errors import RemoteProtocolError
 from sqa.pipeline.config import load
 from sqa.pipeline.scheduler import current, scheduled
 
@@ -91,11 +93,11 @@ def test_worker_killed_within_a_block_is_replaced(folder: Path, cluster: Any, ex
     assert pids
 
 
-def test_run_survives_a_restarted_scheduler(folder: Path, expected: Made, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = folder / "restarted"
-    with restarted(lambda: some_blocks(runs)) as address:
-        assert ablation(runs, address) == expected
-    assert "the scheduler is gone; waiting" in capsys.readouterr().err
+def test_run_continues_after_a_lost_scheduler(folder: Path, expected: Made) -> None:
+    runs = folder / "lost"
+    with lost(lambda: some_blocks(runs)) as address:
+        refused(RemoteProtocolError, "is gone; run the same command again", ablation, runs, address)
+    assert ablation(runs) == expected
 
 
 def test_two_schedulers_can_share_a_store(folder: Path, cluster: Any, expected: Made) -> None:

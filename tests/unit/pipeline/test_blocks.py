@@ -124,30 +124,17 @@ def test_scheduler_options_are_parsed_or_refused():
     refused(ConfigError, r"jobs: must be >= 1, got 0", SlurmConfig, jobs=0)
 
 
-def test_new_slurm_jobs_replace_those_that_ended(tmp_path, monkeypatch, capsys):
+def test_end_of_all_slurm_jobs_is_an_error(tmp_path, monkeypatch):
     """Regression test: a run waited forever after all jobs had reached their walltime."""
-    monkeypatch.setattr("sqa.pipeline.scheduler.LOOK", 0.0)
     monkeypatch.setattr("sqa.pipeline.scheduler.need", lambda *what: None)
-    workers, scaled = {}, []
-    made = Scheduler("slurm:c.yaml", Store(tmp_path))
+    workers, made = {}, Scheduler("slurm:c.yaml", Store(tmp_path))
     made._client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
-    made._cluster = SimpleNamespace(scale=lambda n=None, jobs=None: scaled.append((n, jobs)))
-    made.renew(0, [])
-    made._fixed = SlurmConfig(jobs=2)
-    made.renew(0, [])  # the jobs are still in the queue
-    assert scaled == []
+    made._cluster = SimpleNamespace()
+    made.check_jobs(["mine block 4"])  # the jobs are still in the queue
     workers["a"] = {}
-    made.renew(0, [])
+    made.check_jobs(["mine block 4"])
     workers.clear()
-    made.renew(3, [])
-    assert scaled == [(0, None), (None, 2)] and "submitting 2 new ones" in capsys.readouterr().err
-    made.renew(3, [])  # the new jobs are in the queue
-    workers["b"] = {}
-    made.renew(3, [])
-    workers.clear()
-    refused(
-        RemoteProtocolError, "within walltime 01:00:00 .mine block 4.; raise walltime", made.renew, 3, ["mine block 4"]
-    )
+    refused(RemoteProtocolError, "all jobs have ended before mine block 4 was done", made.check_jobs, ["mine block 4"])
 
 
 def test_invalid_store_of_a_scheduler_is_refused(tmp_path):
