@@ -98,7 +98,7 @@ def _finish(result: RunResult, runs: Path) -> None:
     folder = saving.save(result, runs)
     changed = [name for name, key in result.keys.items() if before.get(name, key) != key]
     if changed:
-        say(f"{folder}: replaces a run with another {changed[0]} stage (sqa store explain {folder})")
+        say(f"{folder}: replaces a run with another {changed[0]} stage")
     say(*(f"{name}: no value: {reason.removeprefix(f'{name}: ')}" for name, reason in result.refusals.items()))
     n, why = result.answered or ("", "")
     say(*([f"no question is answered: {why}"] if why else []))

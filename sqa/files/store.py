@@ -1,7 +1,6 @@
 """Store of stage results in files, keyed by everything that can change the results.
 
     <root>/store/<stage>/<key>/manifest.json    the inputs of the key
-    <root>/store/<stage>/<key>/parts.json       the inputs split into parts, for `sqa store explain`
     <root>/store/<stage>/<key>/block-0003.npz   the rows of the fourth block of questions
     <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, so that no data set is needed
 
@@ -36,7 +35,6 @@ from sqa.files.atomic import locked, write_bytes
 from sqa.files.records import parse_json
 
 WAITS = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds: a network file system remembers for 60 s that a file is missing
-PARTS = "parts.json"  # file in the folder of a stage's blocks
 _DIGEST = 64  # hex digits of the sha256 of all preceding bytes; the ZIP archive stores it as its comment
 
 
@@ -142,16 +140,6 @@ class Store:
             raise DataError(f"{manifest}: describes another stage; delete its folder and run the config again")
         return stage
 
-    def parts(self, stage: Stage) -> dict[str, str]:
-        """Return the parts that `describe` wrote; empty if there are none.  Raises DataError if they are damaged."""
-        path = self.folder(stage) / PARTS
-        try:
-            return {str(part): str(value) for part, value in parse_json(self.content(path)).items()}
-        except FileNotFoundError:
-            return {}
-        except (ValueError, AttributeError) as error:
-            raise DataError(f"{path}: damaged ({error}); delete it and run the config again") from error
-
     def questions(self, fingerprint: str) -> Path:
         """Return the path of the file to which `keep` writes the questions."""
         return self.root / "store" / "questions" / fingerprint / "questions.jsonl"
@@ -181,13 +169,12 @@ class Store:
             self.describe(stage)
             yield
 
-    def describe(self, stage: Stage, parts: Callable[[], Mapping[str, str]] | None = None) -> None:
-        """Write the inputs of the stage's key, and the `parts` if given, unless the files exist."""
-        for name, values in (("manifest.json", stage.inputs), (PARTS, parts)):
-            path = self.folder(stage) / name
-            if values is not None and not path.is_file():
-                text = json.dumps(values(), indent=2, sort_keys=True, ensure_ascii=False)
-                write_bytes(path, (text + "\n").encode())
+    def describe(self, stage: Stage) -> None:
+        """Write the inputs of the stage's key unless the file exists."""
+        path = self.folder(stage) / "manifest.json"
+        if not path.is_file():
+            text = json.dumps(stage.inputs(), indent=2, sort_keys=True, ensure_ascii=False)
+            write_bytes(path, (text + "\n").encode())
 
 
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:

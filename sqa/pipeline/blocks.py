@@ -12,7 +12,7 @@ Questions that belong to no data set (sentences of a news test set, examples of 
 
 import time
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
@@ -81,7 +81,7 @@ class Workshop:
             if not self.store.has(stage, index):
                 start = time.perf_counter()
                 # checked every time, since the store may have been emptied
-                self.store.describe(stage, partial(work.key_parts, name))
+                self.store.describe(stage)
                 work.check(name, [index])
                 work.make(name, index, lambda _: None)
                 seconds[name] = time.perf_counter() - start

@@ -57,7 +57,7 @@ from sqa.core.types import (
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_rows
 from sqa.metrics.measure import KEPT as N_GUESSES
 from sqa.pipeline.config import ComponentConfig, RunConfig
-from sqa.pipeline.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts
+from sqa.pipeline.parts import Parts, check_questions, fingerprint_of
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -195,7 +195,7 @@ def run(
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
     """Compute the missing blocks of a stage; return how many were missing, and the wall time if all were."""
     store, stage, blocks = work.store, work.stages[name], work.blocks
-    store.describe(stage, lambda: work.key_parts(name))
+    store.describe(stage)
     if not store.missing(stage, len(blocks)):
         return 0, None
     with store.working_on(stage):
@@ -261,16 +261,6 @@ class Work:
                 stage_of_scores(self.of_traces, self.stages, dataset),
                 of_metrics,
             )
-
-    def key_parts(self, name: str) -> dict[str, str]:
-        """Return the parts of a stage's key, for `sqa store explain`."""
-        shared = {"VERSION of sqa.pipeline.engine": str(VERSION)}
-        shared |= flat(self.config.dataset, "dataset") | code_parts(self.codes[name])
-        if name == "score":
-            return shared | {f"metric {metric.name}": metric.signature() for metric in self.of_traces}
-        part, registry = COMPONENTS[name]
-        shared["guesses per step"] = str(N_GUESSES)
-        return shared | key_parts(part, registry, getattr(self.config, part), self.built[name])
 
     def traces(self, *names: str) -> Traces:
         """Return the traces with the results of the named stages (default: translate, guess and buzz)."""

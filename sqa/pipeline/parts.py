@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
-from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.own import BUILT, PACKAGES, short
+from sqa.core.own import BUILT, short
 from sqa.core.registry import QUALITY, Registry
 from sqa.core.types import CONTRACTS, METHODS, ChecksQuestions, Fingerprinted, KnowsLanguages, Question
 from sqa.data.datasets import load_questions
-from sqa.files.atomic import file_digest
-from sqa.files.model_files import model_digest
-from sqa.files.store import dataset_fingerprint, digest
-from sqa.pipeline.config import ComponentConfig, DatasetConfig, QualityConfig, to_mapping
+from sqa.files.store import dataset_fingerprint
+from sqa.pipeline.config import ComponentConfig, DatasetConfig, QualityConfig
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
-
-
-DIGITS = 12  # digits of a digest in `key_parts`
-SHOWN = 60  # maximum number of characters of a fingerprint() shown in full instead of as a digest
 
 
 class Parts:
@@ -134,51 +125,6 @@ def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) 
     if not isinstance(component, Fingerprinted):
         raise ConfigError(f"{registry.kind} {config.name!r}: a {type(component).__name__} has no fingerprint()")
     return component.fingerprint()
-
-
-def key_parts(part: str, registry: Registry, config: ComponentConfig, built: Any) -> dict[str, str]:
-    """Return the parts of a component's fingerprint: config, files, VERSION constants."""
-    parts = flat(config, part) | _versions((type(built).__module__, registry.target(config.name).partition(":")[0]))
-    if said := getattr(built, "own_fingerprint", str)():
-        text = said if len(said) <= SHOWN and said.isprintable() else digest(said)[:DIGITS]
-        parts[f"fingerprint() of {short(config.name)}"] = text
-    return parts
-
-
-def flat(config: Any, at: str) -> dict[str, str]:
-    """Return the values of a config by dotted key, with the digest of each model or file that a value names."""
-    return _flat(to_mapping(config), at, getattr(config, "name", ""))
-
-
-def _flat(value: Any, at: str, name: str) -> dict[str, str]:
-    if isinstance(value, (Mapping, list)):
-        inner = value.items() if isinstance(value, Mapping) else enumerate(value)
-        keys = ((f"{at}[{key}]" if isinstance(value, list) else f"{at}.{key}", part) for key, part in inner)
-        return {key: text for at, part in keys for key, text in _flat(part, at, name).items()}
-    texts = {at: short(str(value))}
-    if isinstance(value, str) and at.endswith(".model") and (found := model_digest(value, f"buzzer-{name}-")):
-        texts[f"weights of {at}"] = found[:DIGITS]
-    elif isinstance(value, str) and ":" not in value and Path(value).is_file():
-        texts[f"file of {at}"] = file_digest(Path(value))[:DIGITS]
-    return texts
-
-
-def code_parts(codes: Iterable[Code]) -> dict[str, str]:
-    """Return the digests of user-defined code files by file name."""
-    return {f"code of {file.stem}": sha256[:DIGITS] for code in codes for file, sha256 in code.files.items()}
-
-
-def _versions(modules: Iterable[str]) -> dict[str, str]:
-    """Return the VERSION constants of the project's modules among `modules` and everything that they import."""
-    todo, found = list(modules), dict[str, Any]()
-    while todo:
-        name = todo.pop()
-        if name not in found and name.partition(".")[0] in PACKAGES and name in sys.modules:
-            values = vars(sys.modules[name])
-            found[name] = values.get("VERSION")
-            todo += [value.__name__ for value in values.values() if isinstance(value, ModuleType)]
-            todo += [value.__module__ for value in values.values() if isinstance(value, (type, FunctionType))]
-    return {f"VERSION of {name}": str(version) for name, version in found.items() if isinstance(version, int)}
 
 
 def in_a_line(error: SqaError) -> str:

@@ -20,12 +20,11 @@ from sqa.core.errors import NotComputable, RemoteProtocolError
 from sqa.core.significance import bootstrap
 from sqa.core.trace import scores_table
 from sqa.files.atomic import bytes_digest, locked, write_together
-from sqa.files.model_files import model_digest
 from sqa.files.records import parse_json
 from sqa.files.store import table_bytes
 from sqa.files.yaml_reader import dump_yaml
 from sqa.metrics import PRINTED
-from sqa.pipeline.config import RunConfig, to_mapping
+from sqa.pipeline.config import to_mapping
 from sqa.pipeline.engine import ANSWERED, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 from sqa.results import Frame, Row, row_of
 
@@ -98,7 +97,7 @@ def pack(result: RunResult) -> dict[str, bytes]:
         "refusals": result.refusals,
         "settings": result.settings,
         "stages": result.keys,
-        "made_with": {"version of sqa": __version__, **weights(result.config)},
+        "made_with": {"version of sqa": __version__},
     }
     if getattr(options := result.config.translator.options, "COUNTS_REPLIES", False):
         from sqa.pipeline import usage
@@ -164,17 +163,6 @@ def places(config: object, key: str = "") -> dict[str, str]:
     for name, value in inner:
         found |= places(value, key if name == "options" else f"{key}.{name}".lstrip("."))
     return found
-
-
-def weights(config: RunConfig) -> dict[str, str]:
-    """Return the first digits of each component's model digest, by a name such as "weights of the guesser"."""
-    digests = {}
-    for part in ("translator", "guesser", "buzzer"):
-        component = getattr(config, part)
-        model = getattr(component.options, "model", None) if component is not None else None
-        if isinstance(model, str) and (digest := model_digest(model, f"buzzer-{component.name}-")):
-            digests[f"weights of the {part}"] = digest[:12]
-    return digests
 
 
 def stages_of(folder: Path) -> dict[str, str]:

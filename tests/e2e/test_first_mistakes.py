@@ -142,5 +142,5 @@ def test_replacing_the_run_of_an_edited_part_is_reported(folder: Path, command: 
     for edit, replaced in (("", False), ("", False), ("# edited\n", True)):
         with (folder / "mine.py").open("a") as file:
             file.write(edit)
-        line = f"sqa: {Path('runs/own')}: replaces a run with another guess stage (sqa store explain runs/own)"
+        line = f"sqa: {Path('runs/own')}: replaces a run with another guess stage"
         assert (line in command("run", "own.yaml").complaints) == replaced
