@@ -6,7 +6,7 @@ at random (sqa/core/differences.py).  Intervals are percentiles over questions, 
 not account for the choice of the best k.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from experiments.results_book.ledger import Row, row_of
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
-from sqa.core.differences import PERMUTATIONS, compare_pooled, null_of, p_value, p_values
+from sqa.core.differences import PERMUTATIONS, compare_pooled, p_values
 from sqa.core.schema import FULL, K, order
 from sqa.core.types import Floats
 
@@ -130,51 +130,19 @@ def difference(series: OverK, claim: str, metric: str, a: int, b: int) -> Row:
 # -------------------------------------------------------------------------------------------------- permutation test
 
 
-def p_of(
-    series: OverK,
-    claim: str,
-    tables: Floats | None = None,
-    shuffled_only: bool = True,
-    permutations: int = PERMUTATIONS,
-) -> Floats:
-    """Return the one-sided p-values of a claim on the series' own table, or on `tables` of shape (n, K, d, R).
-
-    The result has shape (R,); R is 1 for the series' own table.  `shuffled_only` says that `tables` are the series'
-    table with the k of each question permuted, so that all have the same null distribution.  Raises ValueError if the
-    series has too few k for the claim.
-    """
+def p_of(series: OverK, claim: str) -> float:
+    """Return the one-sided p-value of a claim.  Raises ValueError if the series has too few k for the claim."""
     metric, kind, _ = CLAIMS[claim]
     compared = series.compared(kind)
     if compared is None:
         raise ValueError(f"{claim}: needs more values of k, got {series.ks}")
     indices, end = compared
-    several = series.table(metric)[..., None] if tables is None else tables
-    table = several[:, [end, *indices]]
-    score = _scorer(metric, table.shape[2])
-
-    def gap(sums: Floats) -> Floats:
-        values = score(sums)
-        return values[:, 1:].max(axis=1) - values[:, 0]
-
-    observed = gap(_flat(table).sum(axis=0)[None])[0]
-    if tables is not None and shuffled_only and table.shape[1] == len(series.ks):
-        return p_value(observed, null_of(_flat(table[..., :1]), gap, permutations, 0))
-    return p_values(table, gap, observed, permutations, 0)
-
-
-def _flat(table: Floats) -> Floats:
-    """Reshape (n, m, d, R) to (n, m, d * R)."""
-    return table.reshape(*table.shape[:2], -1)
-
-
-def _scorer(metric: str, d: int) -> Callable[[Floats], Floats]:
-    """Return a function that maps sums of shape (b, m, d * R) to scores of shape (b, m, R)."""
+    table = series.table(metric)[:, [end, *indices]]
     [built] = metric_names.build([metric])
 
-    def score(sums: Floats) -> Floats:
-        b, m, _ = sums.shape
-        parts = sums.reshape(b, m, d, -1).swapaxes(2, 3)  # (b, m, R, d)
-        values: Floats = built.score_many(parts.reshape(-1, d)).reshape(b, m, -1)
-        return values
+    def gap(sums: Floats) -> Floats:  # (b, m, d) -> (b, 1)
+        scores = built.score_many(sums.reshape(-1, sums.shape[2])).reshape(len(sums), -1)
+        return np.asarray(scores[:, 1:].max(axis=1, keepdims=True) - scores[:, :1])
 
-    return score
+    observed = gap(table.sum(axis=0)[None])[0]
+    return float(p_values(table[..., None], gap, observed, PERMUTATIONS, 0)[0])

@@ -9,7 +9,7 @@ languages pooled with equal weight.
 The family was declared after these questions had been examined.  The tests are therefore descriptive, with a known
 error rate, and not confirmatory.
 
-experiments/paper/error_rates.py measures how often a claim is wrongly held and how often a true difference is found.
+experiments/ledger/error-rates.tsv tells how often a claim was wrongly held and how often a true difference was found.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
         for row in Frame(COLUMNS, tuple(differences(series))).rows:
             yield row
             if series.contestant == BEST and row["claim"] in CLAIMS:
-                p = Row(row.cell, "p", float(p_of(series, row["claim"])[0]))
+                p = Row(row.cell, "p", p_of(series, row["claim"]))
                 yield p
                 if (series.dataset, series.translator) == (POOLED, PRIMARY) and row["claim"] in FAMILY:
                     primary.append(p)
@@ -64,7 +64,6 @@ def _p(value: float) -> str:
 
 def forest(ledger: Ledger) -> plots.Figure:
     """Draw every difference in expected wins with its interval; the primary family is marked."""
-    wins = [row for row in ledger.where(contestant=BEST) if row.metric in ("ew", "oracle-ew")]
     wins = [row for row in ledger.where(contestant=BEST) if row.metric in ("ew", "oracle-ew")]
     shown = [row for row in wins if row["claim"] in DRAWN]
     pairs = list(dict.fromkeys((row["dataset"], row["translator"]) for row in shown))

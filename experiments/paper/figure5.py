@@ -7,7 +7,7 @@
 The config names the questions, or experiments/stepwise/examples.py chooses them.
 
 Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead the
-player.  A single question proves nothing; `sqa reproduce errors` measures the claim over all questions of a run.
+player.  A single question proves nothing; experiments/ledger/stepwise-costs.tsv measures the claim over all questions.
 """
 
 from collections.abc import Iterator

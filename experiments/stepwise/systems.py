@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +17,7 @@ from experiments.outputs import LeftOut
 from sqa.core.errors import ConfigError
 from sqa.core.schema import K
 from sqa.core.trace import QuestionTrace
-from sqa.diagnose.alignment import SEEDS, load_aligner
+from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
@@ -71,9 +70,6 @@ class Subject:
         """Return the index of a finding's question."""
         return self.indices[finding.question]
 
-    def trace(self, finding: Finding) -> QuestionTrace:
-        return self.run.traces[self.index_of(finding)]
-
     def findings(self, kind: Kind) -> list[Finding]:
         """Return the findings of a kind, worst first."""
         findings = ranked(finding for errors in self.errors for finding in errors.findings)
@@ -94,19 +90,6 @@ class Subject:
         after = np.flatnonzero(line.sentence > finding.sentence)
         start = float(line.fraction[before[-1]]) if len(before) else 0.0
         return start, float(line.fraction[after[0]]) if len(after) else 1.0
-
-    def cost(self, finding: Finding) -> float:
-        """Return the log MRR that a finding cost, in nats; experiments/stepwise/errors.py defines it."""
-        if finding.kind != "omission":
-            return finding.loss
-        return self.deficits(self.index_of(finding))[finding.sentence]
-
-    def deficits(self, index: int) -> list[float]:
-        """Return, for each sentence, the additional log MRR (nats) that the human translation gained over it."""
-        sentences = self.run.questions[index].sentences
-        ends = np.cumsum([0, *map(len, sentences)]).tolist()
-        human, line = self.human[index], self.lines[index]
-        return [(human.at(b) - human.at(a)) - (line.at(b) - line.at(a)) for a, b in pairwise(ends)]
 
     def draw(self, index: int, finding: Finding | None, panel: str = "") -> plots.Figure:
         """Draw a question word by word, beside the human translation, with the mark of a finding larger."""
@@ -186,20 +169,12 @@ def opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Li
     """Return a run, its lines and, if `aligned`, its errors; the run's summary is part of the cache key."""
     run = open_run(folder, workshop(folder.parent).parts)
     traces = list(run.traces)
-    return run, tuple(map(line_of, traces)), _errors(run, traces, "", SEEDS) if aligned else ()
-
-
-def errors_of_seeds(run: FinishedRun, seeds: Sequence[int]) -> list[tuple[StepErrors, ...]]:
-    """Return, for each seed, the errors of each question by the alignment with this seed only."""
-    traces = list(run.traces)  # read once for all seeds
-    return [_errors(run, traces, f".seed{seed}", (seed,)) for seed in seeds]
-
-
-def _errors(run: FinishedRun, traces: list[QuestionTrace], part: str, seeds: Sequence[int]) -> tuple[StepErrors, ...]:
-    """Return the errors of each question; the word links are cached in the run's folder."""
+    if not aligned:
+        return run, tuple(map(line_of, traces)), ()
     language = run.questions[0].language
-    aligner = load_aligner(f"{language}-{TARGET}", cache=run.folder / f"links{part}.json", seeds=seeds)
-    return tuple(step_errors(traces, aligner, RULES, load_detector(language)))
+    aligner = load_aligner(f"{language}-{TARGET}", cache=folder / "links.json")
+    errors = step_errors(traces, aligner, RULES, load_detector(language))
+    return run, tuple(map(line_of, traces)), tuple(errors)
 
 
 def line_of(trace: QuestionTrace) -> Line:

@@ -13,10 +13,6 @@ The test of a translator is two-sided; its statistic is the largest |text| over 
 of a question are exchangeable, so they are permuted at random within each question, at all paces together.  Holm
 corrects over the two languages.  The translator is the bundled wait-k Transformer, which every checkout can run.
 The first version of this module (commit 81c82ebd) tested wait-k and the phrase-based system at k = 2, 3 and 6.
-
-error rates   how often a test rejects if the texts of each question are permuted at random (false alarms), and if the
-              full-input text wins DIFFERENCE more at every pace, on questions that it lost (power); and how often
-              the former claim "fall" holds if only the pace differs
 """
 
 from __future__ import annotations
@@ -30,8 +26,6 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.grid import AblationConfig
-from experiments.over_k import OverK, p_of
-from experiments.paper.error_rates import share
 from experiments.paper.figure3 import BEST, NAMES
 from experiments.results_book import grid_rows
 from experiments.results_book.ledger import Ledger, Row, row_of
@@ -39,7 +33,7 @@ from experiments.results_book.tables import number
 from experiments.studies.delay_or_text import rescheduled
 from sqa import metrics as metric_names
 from sqa.api.experiment import Cell
-from sqa.core.differences import compare, holm, null_of, p_value, p_values, shuffled
+from sqa.core.differences import compare, holm, null_of, p_value
 from sqa.core.schema import FULL, K
 from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
@@ -51,8 +45,7 @@ from sqa.results import markdown
 DATASETS, TRANSLATORS = ("xqb-es", "xqb-pl"), ("wait-k",)
 KS: tuple[K, ...] = (2, 6, FULL)
 OWN, FULL_TEXT, HUMAN, PACE, TEXT = "own text", "full-input text", "human text", "pace", "text"
-ALPHA, DIFFERENCE = 0.05, 0.03
-SETS, PLANTED, PERMUTATIONS = 2000, 200, 20_000
+ALPHA, PERMUTATIONS = 0.05, 20_000
 EW, ORACLE = metric_names.build(["ew", "oracle-ew"])
 
 
@@ -63,10 +56,6 @@ class Texts(NamedTuple):
     translator: str
     ks: tuple[K, ...]  # full input last
     table: Floats  # (n, texts, paces, 2): statistics of EW
-
-    def diagonal(self, table: Floats) -> Floats:
-        """Return the values of each text at its own pace, (n, K, 2, ...), from a table (n, texts, paces, 2, ...)."""
-        return np.stack([table[:, i, i] for i in range(len(self.ks))], axis=1)
 
 
 def at_pace(traces: Sequence[QuestionTrace], k: K, metric: Metric = EW) -> Floats:
@@ -159,47 +148,6 @@ def null(texts: Texts, permutations: int | None = None) -> Floats:
     return null_of(texts.table.reshape(n, m, -1), partial(gap, paces), permutations or PERMUTATIONS, 0)
 
 
-# ------------------------------------------------------------------------------------------------------- error rates
-
-
-def error_rates(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield shares of simulated sets with their Clopper-Pearson intervals."""
-    found, _ = read(config_path, runs)
-    false, fall = [], []
-    for number_of, texts in enumerate(found):
-        cell, tables = (texts.dataset, texts.translator), without_effect(texts, SETS, number_of)
-        p = p_value(observed(tables), null(texts))
-        false.append(p)
-        yield share(cell, "false alarms", p <= ALPHA)
-        yield share(cell, f"found: {DIFFERENCE} by the full-input text", power(texts, number_of) <= ALPHA)
-        own = texts.diagonal(tables[..., :PLANTED])
-        series = OverK(*cell, BEST, texts.ks, ({"ew": texts.diagonal(texts.table)},))
-        fall.append(p_of(series, "fall", own, shuffled_only=False, permutations=1000))
-        yield share(cell, "former claim 'fall' held with equal texts", fall[-1] <= ALPHA)
-    any_held = np.array([holm(column) for column in np.array(false).T]).min(axis=1) <= ALPHA
-    yield share(("all", "any"), "false alarms", any_held)
-
-
-def without_effect(texts: Texts, sets: int, seed: int) -> Floats:
-    """Return tables (n, texts, paces, 2, sets) with the texts of each question shuffled, at all paces together."""
-    n, m, paces = texts.table.shape[:3]
-    return shuffled(texts.table.reshape(n, m, -1), sets, seed).reshape(n, m, paces, 2, sets)
-
-
-def power(texts: Texts, seed: int) -> Floats:
-    """Return the p-values of PLANTED shuffled tables in which the full-input text's EW is raised by DIFFERENCE."""
-    tables, rng = without_effect(texts, PLANTED, seed + 100), np.random.default_rng(seed)
-    n, m, paces = texts.table.shape[:3]
-    won = texts.table[..., 0]
-    value = np.array([won[:, :, pace][won[:, :, pace] > 0].mean() for pace in range(paces)])
-    for r in range(PLANTED):
-        lost = rng.permutation(np.flatnonzero(tables[:, -1, -1, 0, r] == 0))
-        for pace in range(paces):
-            tables[lost[: round(DIFFERENCE * n / value[pace])], -1, pace, 0, r] = value[pace]
-    flat = tables.reshape(n, m, -1, PLANTED)
-    return p_values(flat, partial(gap, paces), observed(tables), 1000, 0)
-
-
 # ------------------------------------------------------------------------------------------------ tables and figure
 
 
@@ -232,19 +180,6 @@ def verdicts(ledger: Ledger) -> list[str]:
     return markdown(("translator", "k", "largest text alone", "p", "p (Holm)", "verdict"), lines)
 
 
-def rates(ledger: Ledger) -> list[str]:
-    """Return the Markdown table of error rates."""
-    quantities = list(dict.fromkeys(row.metric for row in ledger.rows))
-    lines = [
-        [
-            "both, Holm" if dataset == "all" else f"{dataset[-2:]}: {NAMES.get(translator, translator)}",
-            *(number(ledger.one(q, dataset=dataset, translator=translator)) for q in quantities),
-        ]
-        for dataset, translator in dict.fromkeys((row["dataset"], row["translator"]) for row in ledger.rows)
-    ]
-    return markdown(("translator", *quantities), lines)
-
-
 def figure(ledger: Ledger) -> plots.Figure:
     """Draw the EW of the three texts at wait-k's pace over k, with a panel for each translator and language."""
     pairs = list(dict.fromkeys((row["dataset"], row["translator"]) for row in ledger.where("ew")))
@@ -272,12 +207,5 @@ ITEMS = (
         "the human translation at wait-k's pace: the reference line of Figure 3",
         columns=("dataset", "k"),
         measure=human_line,
-    ),
-    grid_rows.of_grid(
-        "text-at-pace-errors",
-        "false alarms and power of the primary analysis",
-        columns=("dataset", "translator"),
-        measure=error_rates,
-        blocks={"table": rates},
     ),
 )

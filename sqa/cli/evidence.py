@@ -74,12 +74,6 @@ PAPER = {  # figure or table of the paper -> (its function, its config in config
     "table3": ("experiments.studies.guesser_report:table3", "table3.yaml"),
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
 }
-OURS = {  # like PAPER, for items that are not in the paper
-    "errors": ("experiments.stepwise.errors:main", "stepwise.yaml"),
-    "correlation": ("experiments.ablation.correlation:main", "correlation.yaml"),
-    "models": ("experiments.ablation.models:main", "models.yaml"),
-}
-ITEMS = PAPER | OURS
 QUESTIONS = ("fig5", "table2", "table5")  # items that show a single question
 
 
@@ -101,7 +95,7 @@ def ablation(
 
 @evidence_app.command()
 def reproduce(
-    item: Annotated[str, argument("ITEM", f"One of {', '.join(ITEMS)}, all, or your own file.py:main.")],
+    item: Annotated[str, argument("ITEM", f"One of {', '.join(PAPER)}, all, or your own file.py:main.")],
     config: Annotated[
         Path | None, argument("[CONFIG|RUN]", "Config that replaces the item's own, or a run with --question.")
     ] = None,
@@ -123,13 +117,13 @@ def reproduce(
 
 def _reproduce(item: str, config: Path | None, runs: Path) -> None:
     if item != "all":
-        usual = Path("configs", ITEMS[item][1]) if item in ITEMS else None
+        usual = Path("configs", PAPER[item][1]) if item in PAPER else None
         _make(item, config or usual, runs)
         return
     if config is not None:
         raise ConfigError(f"{config}: each item has its own config; name one item")
     missing: dict[str, str] = {}
-    for name, (_, file) in ITEMS.items():
+    for name, (_, file) in PAPER.items():
         try:
             _make(name, Path("configs", file), runs)
         except (SqaError, OSError, ImportError) as error:  # the other items can still be made
@@ -138,7 +132,7 @@ def _reproduce(item: str, config: Path | None, runs: Path) -> None:
             missing[name] = f"ended with exit code {end.exit_code}"
         if name in missing:
             print(f"{name}: not made: {missing[name]}", file=sys.stderr)
-    print(f"made {len(ITEMS) - len(missing)} of {len(ITEMS)} items, in {runs}", file=sys.stderr)
+    print(f"made {len(PAPER) - len(missing)} of {len(PAPER)} items, in {runs}", file=sys.stderr)
     for name, why in missing.items():
         print(f"not made: {name}: {why}", file=sys.stderr)
     if missing:
@@ -147,7 +141,7 @@ def _reproduce(item: str, config: Path | None, runs: Path) -> None:
 
 def _make(item: str, config: Path | None, runs: Path) -> None:
     """Call an item's `main(config, runs)`; a user's file is first looked up in the config's folder."""
-    registry = Registry("figure or table", {name: target for name, (target, _) in ITEMS.items()})
+    registry = Registry("figure or table", {name: target for name, (target, _) in PAPER.items()})
     registry.target(item)  # refuses an unknown name before a missing config
     if config is None:
         raise ConfigError(f"{item}: your own figure or table needs a config: sqa reproduce {item} CONFIG")
@@ -158,7 +152,7 @@ def _make(item: str, config: Path | None, runs: Path) -> None:
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{item}: must be a function main(config, runs) that takes two paths ({error})") from error
     code = main(config, runs)
-    for line in import_module("experiments.outputs").beside(item) if item in PAPER else ():
+    for line in import_module("experiments.outputs").beside(item):
         show_lines(line)
     if isinstance(code, int) and code:
         raise typer.Exit(code)

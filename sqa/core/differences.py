@@ -266,13 +266,6 @@ def p_values(
     return np.where(np.isnan(observed), 1.0, (1 + as_large) / (drawn + 1))
 
 
-def shuffled(table: Floats, sets: int, seed: int) -> Floats:
-    """Return an array (n, m, d, sets) of copies of a table (n, m, d), with conditions permuted within each question."""
-    n, m = table.shape[:2]
-    order = np.random.default_rng([seed, _SETS]).random((sets, n, m)).argsort(axis=2).transpose(1, 2, 0)  # (n, m, sets)
-    return np.take_along_axis(table[..., None], order[:, :, None, :], axis=1)
-
-
 # ------------------------------------------------------------------------------------------------------------ drawing
 
 

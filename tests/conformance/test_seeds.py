@@ -19,8 +19,8 @@ from guessers import noise
 from guessers.rerank import train as fitting
 from smt.lm.adapter import adapt, factors
 from smt.lm.network import CausalLM
-from smt.training.lexical_lines import back_translate_lexically
-from sqa.core.differences import p_values, permuted_sums, shuffled
+from smt.training.lexical import back_translate_lexically
+from sqa.core.differences import p_values, permuted_sums
 from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.data.texts import Tossup
 from sqa.files.devices import Arithmetic
@@ -64,7 +64,6 @@ def adapter(seed: int) -> Any:
 DRAWN: dict[str, Callable[[int], Any]] = {
     "permuted sums": lambda seed: list(permuted_sums(VALUES[..., None], 9, seed)),
     "p-values of permutations": p_of,
-    "shuffled sets": lambda seed: shuffled(VALUES[..., None], 4, seed),
     "a band": lambda seed: [[point.low for point in bootstrap_band(means(VALUES), mean_curve, 50, seed)]],
     "tossups to translate": lambda seed: [[tossup.id for tossup in noise.choose(TOSSUPS, 9, seed)]],
     "steps that a reranker learns from": lambda seed: [fitting.drawn_ends(50, 3, seed, number) for number in range(5)],

@@ -94,7 +94,7 @@ SLOW = (  # more than a few seconds: only with SQA_DOCS=1
     r"|python -m guessers\..*"
 )
 NEEDS = (  # requirements as in tests/needs.py; the command is skipped if one is missing
-    (r"sqa (diagnose .*|export RUN --to pearmut .*|reproduce errors)", ("eflomal",)),
+    (r"sqa (diagnose .*|export RUN --to pearmut .*)", ("eflomal",)),
     (r"sqa (scorer meteor|validate vist).*", ("pycocoevalcap", "java")),
     (r".* --scheduler .*", ("cluster",)),
     (r"sqa run .*name: pbmt.*", ("statistical",)),
@@ -169,9 +169,6 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     "sqa sweep mine.yaml k=3,6,9 guesser=bm25,gru --scheduler local:4": Run(
         ("sqa sweep waiting.yaml k=3,6,9 guesser=bm25,gru --scheduler local:4",)
-    ),
-    "sqa sweep mine.yaml k=3,6,9 guesser=bm25,gru --runs runs --shard $SLURM_ARRAY_TASK_ID/4": Run(
-        ("sqa sweep waiting.yaml k=3,6,9 guesser=bm25,gru --runs runs --shard 1/4",)
     ),
     "sqa view RUN [RUN...] --output page.html": Run((f"sqa view {RUNS} --output page.html",)),
     "sqa latency - --json": Run(stdin='{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n'),

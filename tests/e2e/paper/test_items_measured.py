@@ -13,7 +13,7 @@ from small_ablation import changed as with_keys
 
 from experiments.grid import AblationConfig
 from experiments.outputs import Outputs
-from experiments.paper import claims, error_rates, figure3
+from experiments.paper import claims, figure3
 from experiments.results_book import grid_rows, pages, values
 from experiments.studies import delay_or_text
 from sqa.core.errors import DataError
@@ -68,12 +68,6 @@ def test_items_of_the_grid_equal_recorded_rows(config, runs, record, name, measu
     rows = list(measure(config, runs))
     assert rows
     record(name, rows)
-
-
-def test_error_rates_of_claims_equal_recorded_rows(config, runs, record, monkeypatch):
-    monkeypatch.setattr(error_rates, "SETS", 20)
-    monkeypatch.setattr(error_rates, "PLANTED", 10)
-    record("error-rates", error_rates.measure(config, runs))
 
 
 def test_question_values_give_the_intervals_of_rows(config, runs, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Items on errors, correlation and models, and the paper's examples, on a few bundled questions."""
+"""The paper's examples (Figure 5, Tables 2 and 5) on a few bundled questions."""
 
 import re
 from types import SimpleNamespace
@@ -9,13 +9,11 @@ from refusals import refused
 from small_ablation import changed, write_small_ablation
 
 import sqa
-from experiments.ablation import correlation, models
 from experiments.ablation.report import main as ablation
 from experiments.paper import figure5, table5
-from experiments.stepwise import errors as stepwise
 from experiments.stepwise import examples, systems
 from sqa.cli.evidence import reproduce as run_evidence
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.paths import ROOT
 from sqa.diagnose import findings
 from sqa.diagnose.alignment import SEEDS, Alignment
@@ -50,13 +48,8 @@ def folder(tmp_path_factory):
     """Write configs with a few bundled questions and one process, and return their folder."""
     folder = tmp_path_factory.mktemp("items")
     write_small_ablation(folder, KS, LIMIT)
-    for name, keys in (
-        ("correlation", {"resamples": 200}),
-        ("stepwise", {"k": 3, "counted": [3, "full"]}),
-        ("examples", {"translators": ["wait-k"], "questions": {"a": {"k": 3}, "b": {"k": 3}}}),
-        ("models", {}),
-    ):
-        changed(ROOT / "configs" / f"{name}.yaml", folder, **keys)
+    questions = {"a": {"k": 3}, "b": {"k": 3}}
+    changed(ROOT / "configs" / "examples.yaml", folder, translators=["wait-k"], questions=questions)
     return folder
 
 
@@ -73,40 +66,8 @@ def diagonal(monkeypatch):
 
 
 @pytest.fixture
-def subject(folder, runs):
-    return stepwise.subjects(folder / "stepwise.yaml", runs).subjects[0]
-
-
-@pytest.fixture
 def selection(folder, runs):
     return examples.load_systems(folder / "examples.yaml", runs)
-
-
-def test_errors_are_counted_and_the_worst_is_drawn(folder, runs, subject, capsys):
-    assert (subject.dataset, subject.system, len(subject.errors)) == ("mini-es", "wait-3", LIMIT)
-    stepwise.main(folder / "stepwise.yaml", runs)
-    printed, made = capsys.readouterr(), runs / "stepwise"
-    shown = [(made / f"errors_{name}.csv").read_text("utf-8") for name in ("counts", "costs")]
-    assert printed.out.startswith(shown[0].partition("\n")[0].replace(",", "\t"))
-    measured = [list(item.measure(folder / "stepwise.yaml", runs)) for item in stepwise.ITEMS[1::-1]]
-    assert [len(rows) for rows in measured] == [len(text.splitlines()) - 1 for text in shown]
-    assert re.findall("mini-es: no (.*) among the findings satisfies the rule", printed.err) == ["hallucination"]
-    assert len(list(made.glob("*.png"))) == 2
-
-
-def test_costs_cover_all_sentences_and_need_ten_places(folder, runs, subject):
-    sentences = sum(len(question.sentences) for question in subject.run.questions)
-    kinds = [stepwise.sentence_gap(subject, kind).sum(axis=0) for kind in ("omission", "under-translation")]
-    # The deficits of a question's sentences sum to the lead of the human translation at the end.
-    lines = zip(subject.human, subject.lines, strict=True)
-    ends = [human.log_mrr[-1] - line.log_mrr[-1] for human, line in lines]
-    assert [sum(subject.deficits(index)) for index in range(len(ends))] == pytest.approx(ends)
-    assert [(a + b, n + m) for a, n, b, m in kinds] == [pytest.approx((sum(ends), sentences))] * 2
-    config = stepwise.subjects(folder / "stepwise.yaml", runs).ablation
-    for n, metrics in ((9, ["places"]), (10, ["places", "log MRR"])):
-        table = np.array([[1.0, n - 4, 1.0, 50], [1.0, 4, 1.0, 49]])
-        few = stepwise.KINDS[0]._replace(gap=lambda _, table=table: table)
-        assert [row.metric for row in few.rows(subject, config)] == metrics
 
 
 @pytest.mark.parametrize(("log_mrr", "answerable"), [([-1.0, 0.0], True), ([0.0, -1.0], False), ([], False)])
@@ -120,30 +81,15 @@ def test_systems_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, 
 
     monkeypatch.setattr(systems, "load_aligner", none)
     systems.opened.cache_clear()
-    assert not stepwise.subjects(folder / "stepwise.yaml", runs).subjects
+    assert not examples.load_systems(folder / "examples.yaml", runs).subjects
     assert "mini-es, k=3: left out, no aligner here" in capsys.readouterr().err
     systems.opened.cache_clear()
 
 
-def test_mismatched_stepwise_config_is_refused(folder, tmp_path, runs):
-    wrong = {"ablation": str(folder / "ablation.yaml"), "guesser": "gru", "counted": [7]}
-    path = changed(folder / "stepwise.yaml", tmp_path, **wrong)
-    refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is not a contestant", stepwise.subjects, path, runs)
-
-
-def test_correlation_equals_recorded_output(folder, runs, tmp_path, capsys):
-    correlation.main(folder / "correlation.yaml", runs)
-    assert "\tew\tbleu\t" in capsys.readouterr().out
-    write_small_ablation(tmp_path, KS[:2], LIMIT)
-    correlation.main(changed(folder / "correlation.yaml", tmp_path, name="few"), runs)
-    assert "mini-es, bm25: not computed, a correlation needs at least 3 systems" in capsys.readouterr().err
-    assert not list((runs / "few").glob("*.png"))
-
-
-def test_models_item_equals_recorded_output(folder, tmp_path, capsys):
-    models.main(folder / "models.yaml", tmp_path)
-    assert capsys.readouterr().out == f"{tmp_path / 'models' / 'models.csv'}\n"
-    refused(DataError, "cannot be read", models.measure, tmp_path)
+def test_mismatched_config_of_examples_is_refused(folder, tmp_path, runs):
+    wrong = {"ablation": str(folder / "ablation.yaml"), "guesser": "gru", "questions": {"a": {"k": 7}}}
+    path = changed(folder / "examples.yaml", tmp_path, **wrong)
+    refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is not a contestant", examples.load_systems, path, runs)
 
 
 # -------------------------------------------------------------------------------------------- the paper's own examples

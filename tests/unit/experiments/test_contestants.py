@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from experiments.ablation.correlation import CorrelationConfig
-from experiments.ablation.models import ModelsConfig
 from experiments.contestants import Contestant, names_of
 from experiments.grid import AblationConfig, experiment
 from experiments.paper.figure9 import Figure9Config
 from experiments.paper.table4_config import Table4Config
 from experiments.paper.wait_k_runs import FigureConfig
-from experiments.stepwise.errors import StepwiseConfig
 from experiments.stepwise.examples import ExamplesConfig
 from experiments.studies.guesser_report import ReportConfig
 from experiments.studies.translation_table import TableConfig
@@ -129,15 +126,10 @@ def test_every_exception_can_be_pickled():
     assert issubclass(TraceError, SqaError)
 
 
-SHIPPED = {
-    "ablation": AblationConfig,
-    "correlation": CorrelationConfig,
-    "models": ModelsConfig,
-    "figure9": Figure9Config,
-}
+SHIPPED = {"ablation": AblationConfig, "figure9": Figure9Config}
 SHIPPED |= dict.fromkeys(("figure6", "figure7", "figure10"), FigureConfig)
 SHIPPED |= dict.fromkeys(("guessers", "table3"), ReportConfig)
-SHIPPED |= {"table4": Table4Config, "stepwise": StepwiseConfig, "examples": ExamplesConfig}
+SHIPPED |= {"table4": Table4Config, "examples": ExamplesConfig}
 SHIPPED |= {"translation_table": TableConfig}
 
 

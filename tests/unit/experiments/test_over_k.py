@@ -37,7 +37,7 @@ RISING = FALLING[::-1]
 @pytest.mark.parametrize(("ew", "rises", "falls"), [(FALLING, False, True), (RISING, True, False)])
 def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, falls: bool) -> None:
     of = series(ew)
-    assert (p_of(of, "rise")[0] <= ALPHA, p_of(of, "fall")[0] <= ALPHA) == (rises, falls)
+    assert (p_of(of, "rise") <= ALPHA, p_of(of, "fall") <= ALPHA) == (rises, falls)
     gaps = {row.cell[3]: row for row in differences(of)}
     assert (gaps["rise"].low > 0 or not rises) and (gaps["fall"].low > 0 or not falls)
     assert not gaps["rise"].cell[4].startswith("k = 3 ")  # nothing can rise at the smallest k

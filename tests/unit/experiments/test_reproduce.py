@@ -41,8 +41,7 @@ def items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "items.py").write_text(ITEMS, encoding="utf-8")
     names = ["bad", "good", "gone", "package", "code", "good2"]
     targets = {name: (f"{tmp_path}/items.py:{name.rstrip('2')}", "ablation.yaml") for name in names}
-    monkeypatch.setattr(evidence, "ITEMS", targets)
-    monkeypatch.setattr(evidence, "PAPER", {})
+    monkeypatch.setattr(evidence, "PAPER", targets)
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -64,15 +63,15 @@ def test_reproduce_all_lists_items_it_cannot_make(items: Path) -> None:
 
 
 def test_reproduce_all_exits_zero(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    good = {name: entry for name, entry in evidence.ITEMS.items() if name.startswith("good")}
-    monkeypatch.setattr(evidence, "ITEMS", good)
+    good = {name: entry for name, entry in evidence.PAPER.items() if name.startswith("good")}
+    monkeypatch.setattr(evidence, "PAPER", good)
     done = CliRunner().invoke(evidence.evidence_app, ["reproduce", "all", "--runs", "r"])
     assert done.exit_code == 0 and done.stderr.splitlines()[-1] == "made 2 of 2 items, in r"
 
 
 def test_every_item_has_a_config_and_a_function() -> None:
-    registry = Registry("item", {name: target for name, (target, _) in evidence.ITEMS.items()})
-    for name, (_, config) in evidence.ITEMS.items():
+    registry = Registry("item", {name: target for name, (target, _) in evidence.PAPER.items()})
+    for name, (_, config) in evidence.PAPER.items():
         assert (CONFIGS / config).is_file(), name
         assert callable(registry.resolve(name)), name
 
