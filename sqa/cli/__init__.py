@@ -47,11 +47,11 @@ class Program(TyperGroup):
         return [name for name in COMMANDS.entries if name in self.commands]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands by task, each with the first sentence of its help."""
-        names = self.list_commands(ctx)
-        others = [name for name in names if not any(name in panel for panel in PANELS.values())]
+        """Write the commands by task, each with the first sentence of its help; no command is built for this."""
+        apps = {name: app for name in COMMANDS.names() if (app := _app_of(name))}
+        others = [name for name in apps if not any(name in panel for panel in PANELS.values())]
         for panel, listed in {**PANELS, "More": others}.items():
-            if rows := [(name, self.commands[name].get_short_help_str(100)) for name in listed if name in names]:
+            if rows := [(name, _summary(apps[name])) for name in listed if name in apps]:
                 with formatter.section(panel):
                     formatter.write_dl(rows, col_max=18)
 
@@ -65,20 +65,30 @@ class Program(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def _load(self, name: str) -> None:
-        """Import a command and add the common options; report a command that cannot be imported on stderr."""
-        if name in self.commands or name not in COMMANDS.entries:
-            return
-        try:
-            module: Any = COMMANDS.resolve(name)
-        except SqaError as error:
-            say(error)
-            return
-        whole = typer.Typer(**SETTINGS)
-        commands = {command.name or command.callback.__name__: command for command in module.registered_commands}
-        alone = typer.Typer()
-        alone.registered_commands = [commands[name]] if name in commands else []
-        whole.add_typer(alone if name in commands else module, name=None if name in commands else name)
-        self.commands.update(equip(get_command(whole)).commands)
+        """Import a command and add the common options."""
+        if name not in self.commands and name in COMMANDS.entries and (one := _app_of(name)):
+            whole = typer.Typer(**SETTINGS)
+            whole.add_typer(one, name=name if one.info.help else None)
+            self.commands.update(equip(get_command(whole)).commands)
+
+
+def _app_of(name: str) -> typer.Typer | None:
+    """Return a group of commands, or an app with a single command; None, with a message, if the import fails."""
+    try:
+        group: Any = COMMANDS.resolve(name)
+    except SqaError as error:
+        say(error)
+        return None
+    commands = [each for each in group.registered_commands if (each.name or each.callback.__name__) == name]
+    alone = typer.Typer()
+    alone.registered_commands = commands
+    return alone if commands else group
+
+
+def _summary(one: typer.Typer) -> str:
+    """Return the first sentence of the help of a group or of a single command."""
+    text = one.info.help or one.registered_commands[0].callback.__doc__
+    return f"{' '.join(str(text).split()).partition('. ')[0].rstrip('.')}."
 
 
 app = typer.Typer(help="Simultaneous translation evaluated by question answering.", cls=Program, **SETTINGS)

@@ -12,7 +12,6 @@ import typer
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Runs, argument, option, say
 from sqa.core.errors import DataError
 from sqa.files.atomic import locked
-from sqa.files.records import parse_json
 from sqa.results import Table, show
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def data_list() -> None:
 def data_fetch(names: Names = None) -> None:
     """Download files from the mirror or their public source.
 
-    The sha256 of each file is checked.
+    Every byte is checked.
     """
     from sqa.data import download
 
@@ -88,6 +87,8 @@ def holdings(runs: Path) -> list[Held]:
 
     Raises DataError if the run.json of a run is damaged.
     """
+    from sqa.files.records import parse_json
+
     users: dict[str, list[str]] = {}
     for path in sorted(runs.glob("*/run.json")):
         try:
