@@ -13,25 +13,6 @@ from sqa.core.trace import table_of
 from sqa.files.store import Stage, Store
 
 
-def number_of_blocks(stage: Stage, ids: Sequence[str]) -> int:
-    """Return the number of blocks of a stage."""
-    return -(-len(ids) // stage.block_size)
-
-
-def store_block(
-    store: Store,
-    stage: Stage,
-    ids: Sequence[str],
-    make: Callable[[slice], Iterable[tuple[Any, ...]]],
-    index: int,
-    **kinds: str,
-) -> None:
-    """Compute and store one block; the arguments are those of `cached_rows`."""
-    block = slice(index * stage.block_size, (index + 1) * stage.block_size)
-    rows = ([id, *row] for id, row in zip(ids[block], make(block), strict=True))
-    store.write(stage, index, table_of({"question_id": "text", **kinds}, rows))
-
-
 def cached_rows(
     store: Store,
     stage: Stage,
@@ -45,11 +26,13 @@ def cached_rows(
     `make` computes the tuples of a block that is not in the store.  `title` is shown at the progress bar.
     """
     schema = {"question_id": "text", **kinds}
-    blocks = number_of_blocks(stage, ids)
+    blocks = -(-len(ids) // stage.block_size)
     if store.missing(stage, blocks):
         with store.working_on(stage):
             for index in tqdm(store.missing(stage, blocks), desc=title, unit="block", mininterval=2):
-                store_block(store, stage, ids, make, index, **kinds)
+                block = slice(index * stage.block_size, (index + 1) * stage.block_size)
+                rows = ([id, *row] for id, row in zip(ids[block], make(block), strict=True))
+                store.write(stage, index, table_of(schema, rows))
     tables = [store.read(stage, index, schema) for index in range(blocks)]
     columns = [[value for table in tables for value in table[name].to_list()] for name in schema]
     if columns[0] != list(ids):

@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 from experiments.grid import SEPARATE, System
-from experiments.results_book import grid_rows, values
+from experiments.results_book import grid_rows
 from experiments.results_book.item import Block
 from experiments.results_book.ledger import Ledger, Row
 from experiments.results_book.pages import ledger_of
@@ -161,7 +161,7 @@ ITEMS = (
     grid_rows.of_grid(
         "over-k",
         "expected wins, quality and lag over k (Figure 3)",
-        values=values.of_grid(HEADLINE, in_table),
+        values=grid_rows.values_of(HEADLINE, in_table),
         blocks={
             "story": picked(
                 ["translator", "k"],

@@ -13,10 +13,6 @@ Claims, after Table 4 of Han, Carpuat and Boyd-Graber (2022), judged for each se
     - a reader beats answering "yes" to every question, which needs neither translation nor passage.
 The paper's scores use its own Wikipedia passages and a trained reader (experiments/ledger/xor-tydi-paper.tsv).
 
-A language model is also tested as a reader, with the retrieved passages and with a passage that contains the answer
-("gold").  The query for the gold passage is the human translation with the answer, so only a set that has both can be
-used.  Yes/no questions have no gold passage.
-
 The only machine translation that needs no download is a weak phrase-based model.  It is trained on XOR-TyDi's own
 translations of other questions (experiments/paper/xor_translator.py).
 

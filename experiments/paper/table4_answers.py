@@ -22,7 +22,7 @@ from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
 from sqa.core.paths import cache_dir
-from sqa.core.schema import Count, checked
+from sqa.core.schema import checked
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import normalise, says
@@ -134,11 +134,7 @@ class ReaderEntry:
     label: str
     answer: Literal["title", "typed", "model", "always-yes"]
     model: Annotated[ReaderConfig | None, "for answer: model"] = None
-    passages: Annotated[
-        Literal["retrieved", "gold", "dense"],
-        "retrieved: by BM25; dense: by the config's retriever; gold: a passage with the answer, if one exists",
-    ] = "retrieved"
-    sample: Annotated[Count | None, "questions of each set and language, drawn by the config's seed; null = all"] = None
+    passages: Annotated[Literal["retrieved", "dense"], "by BM25, or by the config's retriever"] = "retrieved"
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
@@ -205,32 +201,10 @@ class Steps:
                 yield [self.library.numbers[passage.id] for passage in best], next(ranks, 0)
 
         encoder = (self.library.dense.fingerprint,) if dense else ()
-        return self._looked_up("passages", (digest(list(texts)), *encoder), make)
-
-    def gold(self) -> list[Retrieval] | None:
-        """Return, for each question, the best passage that contains a right answer.
-
-        Yes/no questions, and questions whose answer no passage contains, get no passage.  The query is the human
-        translation with the answer, so it does not depend on any system.  Returns None for a set without human
-        translations.
-        """
-        if any(question.translation is None for question in self.questions):
-            return None
-
-        def make(block: slice) -> Iterator[tuple[list[int], int]]:
-            for question in self.questions[block]:
-                numbers = [] if is_yes_no(question) else self._saying(question)
-                yield numbers, len(numbers)
-
-        return self._looked_up("gold", (), make)
-
-    def _saying(self, question: OpenQuestion) -> list[int]:
-        """Return the index of the best passage that contains an answer, or [] if none does."""
-        for answer in question.answers:
-            for passage in self.library.search(f"{question.translation} {answer}"):
-                if says(f"{passage.title} {passage.text}", (answer,)):
-                    return [self.library.numbers[passage.id]]
-        return []
+        own = ("guessers.passages", self.library.fingerprint)
+        upstream = (digest(list(texts)), *encoder)
+        rows = self._rows("passages", *own, upstream, make, passages="[i4]", found="i4")
+        return [Retrieval(tuple(passages), rank) for passages, rank in rows]
 
     def answered(self, reader: AnyReader, texts: Sequence[str], retrieved: Sequence[Retrieval]) -> list[str]:
         """Return the reader's answer to each question, or "" if the reader gives none."""
@@ -242,11 +216,6 @@ class Steps:
         upstream = (self.library.fingerprint, digest([list(texts), [item.passages for item in retrieved]]))
         rows = self._rows("answers", type(reader).__name__, reader.fingerprint(), upstream, make, answer="text")
         return [answer for (answer,) in rows]
-
-    def _looked_up(self, name: str, upstream: tuple[str, ...], make: Make) -> list[Retrieval]:
-        own = ("guessers.passages", self.library.fingerprint)
-        rows = self._rows(name, *own, upstream, make, passages="[i4]", found="i4")
-        return [Retrieval(tuple(passages), rank) for passages, rank in rows]
 
     def _rows(
         self, name: str, implementation: str, fingerprint: str, upstream: tuple[str, ...], make: Make, **kinds: str

@@ -1,15 +1,15 @@
 """Measure Table 4: the answers of every system and reader on every set and language, and the entries left out."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
 import numpy as np
 
 from experiments.outputs import LeftOut
-from experiments.paper.table4_answers import AnyReader, Library, ReaderEntry, Retrieval, Steps, build_reader, is_yes_no
-from experiments.paper.table4_config import ALL, DENSE, GOLD, NOTHING, YES, System, Table4Config
+from experiments.paper.table4_answers import AnyReader, Library, Steps, build_reader, is_yes_no
+from experiments.paper.table4_config import ALL, DENSE, NOTHING, YES, System, Table4Config
 from sqa.core.errors import DataError, SqaError
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
 from sqa.files.store import Store
@@ -79,10 +79,6 @@ def _one_set(
         if entry.answer == YES:
             yield Answered(name, language, NOTHING, entry.label, questions, ["yes"] * len(questions))
     entries = [entry for entry in config.readers if entry.label in readers]
-    gold = steps.gold() if any(entry.passages == GOLD for entry in entries) else None
-    for entry in entries:
-        if entry.passages == GOLD and gold is None:
-            yield _gone(name, language, ALL, entry.label, "no human translation to look up gold passages with")
     for system in config.systems:
         if name not in system.sets or language not in system.languages:
             continue
@@ -92,29 +88,10 @@ def _one_set(
             yield _gone(name, language, system.label, ALL, str(error))
             continue
         for entry in entries:
-            passages = gold if entry.passages == GOLD else steps.retrieved(texts, entry.passages == DENSE)
-            if passages is None:
-                continue
-            indices = _sample(entry, passages, config.seed)
-            if not indices:
-                yield _gone(name, language, system.label, entry.label, "no passage contains the answer to a question")
-                continue
-            sample = replace(steps, questions=[questions[i] for i in indices])
-            english_texts, retrievals = [texts[i] for i in indices], [passages[i] for i in indices]
-            answers = sample.answered(readers[entry.label], english_texts, retrievals)
-            hits = [retrieval.rank > 0 for retrieval in retrievals]
-            yield Answered(name, language, system.label, entry.label, sample.questions, answers, english_texts, hits)
-
-
-def _sample(entry: ReaderEntry, passages: Sequence[Retrieval], seed: int) -> list[int]:
-    """Return the indices of the questions that a reader answers.
-
-    The questions are drawn from all questions, or from those with a gold passage if the reader uses gold passages.
-    The sample does not depend on the system.
-    """
-    indices = [i for i, retrieval in enumerate(passages) if entry.passages != GOLD or retrieval.passages]
-    drawn = np.random.default_rng(seed).permutation(len(indices))[: entry.sample]
-    return [indices[i] for i in sorted(drawn.tolist())]
+            passages = steps.retrieved(texts, entry.passages == DENSE)
+            answers = steps.answered(readers[entry.label], texts, passages)
+            hits = [retrieval.rank > 0 for retrieval in passages]
+            yield Answered(name, language, system.label, entry.label, questions, answers, texts, hits)
 
 
 def english(system: System, steps: Steps, parts: Parts) -> list[str]:

@@ -78,13 +78,12 @@ def text_rows(results: Sequence[Answered], config: Table4Config, store: Store) -
     Only questions that have a human translation are scored.
     """
     human = {system.label for system in config.systems if system.question == "human"}
-    by_size = sorted(results, key=lambda result: len(result.questions))
-    largest = {(result.set, result.language, result.system): result for result in by_size}
+    by_system = {(result.set, result.language, result.system): result for result in results}
     parts, bleu = Parts(), Bleu()
     metrics = [parts.quality(entry) for entry in config.quality]
     rows: list[Row] = []
     gone: dict[str, str] = {}
-    for key, result in largest.items():
+    for key, result in by_system.items():
         untranslated = any(question.translation is None for question in result.questions)
         if result.texts is None or result.system in human or untranslated:
             continue

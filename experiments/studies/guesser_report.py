@@ -1,7 +1,6 @@
 """Tables 1 and 3: how often each guesser knows the answer after 10%, 20%, ... 100% of the question.
 
     sqa reproduce table1
-    sqa reproduce table1      # writes the same files
     sqa reproduce table3      # sizes of the Spanish and the Polish question set
 
 The text is English written by a person (the human translation of XQB, the question itself of guessdev).  After a
@@ -31,31 +30,27 @@ from experiments.contestants import NamedContestant, check_labels, components, s
 from experiments.grid import usable
 from experiments.outputs import LeftOut, Outputs
 from experiments.results_book.ledger import Row, row_of
-from experiments.row_cache import cached_rows, number_of_blocks, store_block
+from experiments.row_cache import cached_rows
 from guessers.evaluate import DEPTH, rank_of
 from sqa.core.answers import key as answer_key
-from sqa.core.compute import usable as processors
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.registry import GUESSERS, model_size
+from sqa.core.registry import GUESSERS
 from sqa.core.schema import Count, checked
 from sqa.core.significance import bootstrap_band, mean_curve, means
-from sqa.core.types import ChecksTexts, Guess, IncrementalGuesser, Question
-from sqa.data.datasets import MINI, load_questions
-from sqa.data.texts import load_guessdev, load_tossups
-from sqa.files import records
+from sqa.core.types import Guess, IncrementalGuesser, Question
+from sqa.data.datasets import load_questions
+from sqa.data.texts import load_tossups
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.qa import AnyCurve, curve_named
-from sqa.pipeline.blocks import words_of, workshop_of
-from sqa.pipeline.config import DatasetConfig, load
-from sqa.pipeline.engine import BLOCK_SIZE, FEW
+from sqa.pipeline.config import load
+from sqa.pipeline.engine import BLOCK_SIZE
 from sqa.pipeline.parts import Parts
-from sqa.pipeline.pool import Call, Processes, results
 from sqa.report import plots
 from sqa.results import Frame
 
 DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # in the order of the statistics
-ALL, GUESSABLE = "all", "guessable"  # groups in addition to the categories
+ALL, GUESSABLE = "all", "guessable"  # groups of questions
 COLUMNS = ("dataset", "group", "guesser", "read")
 COMMONEST = 5  # answers listed in Table 3
 VERSION = 1  # version of the ranks; increase it when their computation changes
@@ -119,7 +114,6 @@ def main(config_path: Path, runs: Path) -> None:
     """Write the tables and the figure of the guessers, and print the scores."""
     config = load(config_path, ReportConfig)
     inputs, outputs = given(config), Outputs(runs / config.name)
-    make_ranks(inputs, config, Store(runs))
     rows = list(measured(inputs, config, Store(runs)))
     outputs.rows("guessers.csv", COLUMNS, rows, show=True)
     outputs.csv("table1.csv", described(inputs))
@@ -171,9 +165,9 @@ def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]
     how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}|version:{VERSION}"
     for name, questions in inputs.sets.items():
         for label, (guesser, identity, every_word) in inputs.guessers.items():
-            ranks = Ranks(guesser, identity, questions, config.fractions, every_word).read(store)
+            ranks = ranks_of(guesser, identity, every_word, questions, config.fractions, store)
             signature = f"guesser:{guesser.fingerprint()}|{how}"
-            for group, members in groups(name, questions, knows(guesser, questions)):
+            for group, members in groups(questions, knows(guesser, questions)):
                 if not members.any():
                     continue
                 scores = values(ranks[members], config.fractions, curve_named(config.curve))
@@ -203,70 +197,29 @@ def guesses_at(
     return [next(answers) if count else [] for count in counts]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """Ranks of the answers of some questions by one guesser."""
+def ranks_of(
+    guesser: Any,
+    identity: str,
+    every_word: bool,
+    questions: Sequence[Question],
+    fractions: Sequence[float],
+    store: Store,
+) -> np.ndarray:
+    """Return the rank of each answer at each fraction, 0 beyond DEPTH, of shape (n, F).
 
-    guesser: Any
-    identity: str  # identity of the guesser in the registry
-    questions: Sequence[Question]
-    fractions: Sequence[float]
-    every_word: bool
+    Blocks that are not in the store are computed.  `identity` is the guesser's identity in the registry.
+    """
+    implementation = digest([VERSION, DEPTH, list(fractions), guesser.fingerprint()])
+    stage = Stage("ranks", identity, implementation, (), dataset_fingerprint(questions), BLOCK_SIZE)
 
-    @property
-    def stage(self) -> Stage:
-        """Stage of the ranks in the store."""
-        implementation = digest([VERSION, DEPTH, list(self.fractions), self.guesser.fingerprint()])
-        return Stage("ranks", self.identity, implementation, (), dataset_fingerprint(self.questions), BLOCK_SIZE)
-
-    @property
-    def ids(self) -> list[str]:
-        """Ids of the questions."""
-        return [question.id for question in self.questions]
-
-    def make(self, block: slice) -> Iterator[tuple[list[int]]]:
-        """Yield the ranks of a block of questions at each fraction, 0 beyond DEPTH."""
-        for question in self.questions[block]:
-            guesses = guesses_at(self.guesser, question.reference_text.split(), self.fractions, self.every_word)
+    def make(block: slice) -> Iterator[tuple[list[int]]]:
+        for question in questions[block]:
+            guesses = guesses_at(guesser, question.reference_text.split(), fractions, every_word)
             yield ([rank_of(listed, question.page) for listed in guesses],)
 
-    def read(self, store: Store) -> np.ndarray:
-        """Return the ranks of all questions, of shape (n, F); blocks that are not in the store are computed."""
-        title = f"{self.questions[0].dataset} {self.identity.partition(':')[0]}"
-        rows = cached_rows(store, self.stage, self.ids, self.make, title, ranks="[i4]")
-        return np.array([ranks for (ranks,) in rows], dtype=np.int64)
-
-
-def make_ranks(inputs: Given, config: ReportConfig, store: Store) -> None:
-    """Compute missing blocks of ranks in worker processes if there are many.
-
-    Guessers that must see all texts are skipped.
-    """
-    calls: list[Call] = []
-    for entry in config.guessers:
-        for name, questions in inputs.sets.items() if entry.label in inputs.guessers else ():
-            ranks = Ranks(*inputs.guessers[entry.label][:2], questions, config.fractions, entry.every_word)
-            if isinstance(ranks.guesser, ChecksTexts):
-                continue
-            store.describe(ranks.stage)
-            words = words_of(questions)
-            for index in store.missing(ranks.stage, number_of_blocks(ranks.stage, ranks.ids)):
-                arguments = (entry, DatasetConfig(name, config.limit), config.fractions, index, store)
-                group, large = f"{name} {entry.label}", model_size(str(entry.guesser.get("name"))) == "large"
-                calls.append(Call(_make_block, arguments, len(calls), words=words[index], group=group, large=large))
-    if len(calls) * BLOCK_SIZE > FEW:
-        for _ in results(Processes(processors()), lambda done: [[c for c in calls if c.result not in done]]):
-            pass
-
-
-def _make_block(
-    entry: NamedContestant, dataset: DatasetConfig, fractions: Sequence[float], index: int, store: Store
-) -> None:
-    """Compute and store a block of ranks in a worker process."""
-    parts, (options, _) = workshop_of(store).parts, components(entry.guesser)
-    guesser, identity = parts.component(GUESSERS, options), GUESSERS.identity(options.name)
-    ranks = Ranks(guesser, identity, parts.questions(dataset), fractions, entry.every_word)
-    store_block(store, ranks.stage, ranks.ids, ranks.make, index, ranks="[i4]")
+    title = f"{questions[0].dataset} {identity.partition(':')[0]}"
+    rows = cached_rows(store, stage, [question.id for question in questions], make, title, ranks="[i4]")
+    return np.array([ranks for (ranks,) in rows], dtype=np.int64)
 
 
 def values(ranks: np.ndarray, fractions: Sequence[float], curve: AnyCurve) -> np.ndarray:
@@ -312,26 +265,11 @@ def described(inputs: Given) -> list[list[str]]:
     return lines
 
 
-def categories(name: str) -> dict[str, str]:
-    """Return the category of each question id for guessdev and the bundled set; empty for other sets."""
-    if name == "guessdev":
-        return {tossup.id: tossup.category for tossup in load_guessdev()}
-    if name.startswith("mini-"):
-        listed = records.json_document(MINI)["questions"]
-        return {f"{record['id']}-{name.removeprefix('mini-')}": record["category"] for record in listed}
-    return {}
-
-
-def groups(name: str, questions: Sequence[Question], is_known: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield each group with its mask (n,): all questions, guessable questions, and the categories, largest first."""
+def groups(questions: Sequence[Question], is_known: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield each group with its mask (n,): all questions, and those whose answer the guesser can name."""
     yield ALL, np.ones(len(questions), dtype=bool)
     if is_known is not None:
         yield GUESSABLE, is_known
-    by_id = categories(name)
-    category_of = np.array([by_id.get(q.id, "") for q in questions])
-    names, counts = np.unique(category_of[category_of != ""], return_counts=True)
-    for category in names[np.lexsort((names, -counts))].tolist():
-        yield category, category_of == category
 
 
 def accuracy_over_question(frame: Frame, labels: Sequence[str]) -> plots.Figure:

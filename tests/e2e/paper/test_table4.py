@@ -195,20 +195,6 @@ def test_any_translator_of_a_run_may_be_a_system(data):
     assert "non-zero exit status 1" in why["dev-engspan ru false all"]
 
 
-def test_gold_needs_translation_and_samples_are_equal(data):
-    rules = {"answer": "typed"}
-    readers = [{"label": "always yes", "answer": "always-yes"}, {"label": "Rules", **rules, "sample": 4}]
-    readers += [{"label": "Rules, gold", **rules, "passages": "gold"}, {"label": "Rules, all", **rules}]
-    main(configure(data, readers=readers), data / "runs")
-    assert "no human translation to look up gold" in reasons(data)["dev-engspan fi all Rules, gold"]
-    folder = data / "runs" / "table4" / "predictions"
-    of_sample = [
-        json.loads((folder / f"train-engspan_fi_{name}_rules.json").read_text("utf-8"))
-        for name in ("human", "untranslated")
-    ]
-    assert len(of_sample[0]) == 4 and list(of_sample[0]) == list(of_sample[1]) == sorted(of_sample[0])
-
-
 def test_config_without_measurements_is_an_error(data):
     with pytest.raises(DataError, match="(?s)no system could be measured.*fi h all: 6 of 6"):
         main(configure(data, sets=["dev-engspan"], systems=[{"label": "h", "question": "human"}]), data / "runs")
