@@ -1,19 +1,12 @@
-"""Contents of a figure as text, independent of fonts and versions.
-
-A digest of the contents shows whether a picture is older than the code that draws it.  Tests compare figures by their
-contents.
-"""
+"""Contents of a figure as text, independent of fonts and versions, by which tests compare figures."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import FixedLocator
-
-from experiments.results_book.ledger import DIGITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,11 +22,6 @@ def contents(figure: Figure) -> list[str]:
         if legend:
             lines += [f"legend {text.get_text()}" for text in legend.get_texts()]
     return lines
-
-
-def digest(figure: Figure) -> str:
-    """Return the first digits of the sha256 of a figure's contents."""
-    return hashlib.sha256("\n".join(contents(figure)).encode()).hexdigest()[:DIGITS]
 
 
 def _axes(axes: Axes) -> Iterator[str]:

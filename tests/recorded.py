@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from figure_contents import contents
 
 from experiments import outputs
-from experiments.results_book import drawing
 from sqa import __version__
 from sqa.report import plots
 
@@ -56,7 +56,7 @@ def recorded(tests: Path, whole: bool = False, rendered: bool = True) -> Iterato
         write(self, name, text)
 
     def saving(figure: Any, folder: Path, stem: str) -> list[Path]:
-        keep(f"{folder.name.rstrip('0123456789')}/{stem}", "\n".join(drawing.contents(figure)))
+        keep(f"{folder.name.rstrip('0123456789')}/{stem}", "\n".join(contents(figure)))
         if not rendered:
             figure.draw_without_rendering()
             figure.savefig = lambda path, **options: Path(path).touch()

@@ -7,10 +7,10 @@ from typing import Any
 
 from experiments import grid
 from experiments.grid import AblationConfig
-from experiments.results_book.item import Item, config_inputs, dataset_digests, digest_of, model_digests
+from experiments.results_book.item import Item, dataset_digests, digest_of, model_digests
 from experiments.results_book.ledger import Row
 from sqa.api.experiment import COLUMNS, Cell, Results
-from sqa.core.paths import CONFIGS
+from sqa.core.types import Floats
 from sqa.pipeline.config import load
 
 
@@ -31,9 +31,16 @@ def inputs(config_path: Path) -> dict[str, str]:
     return digests | model_digests(config) | dataset_digests(config.datasets)
 
 
-def inputs_beside(config_path: Path) -> dict[str, str]:
-    """Return the digest of an item's own config, and the inputs of the ablation's runs."""
-    return {**config_inputs(config_path), **inputs(CONFIGS / "ablation.yaml")}
+def values_of(
+    metrics: tuple[str, ...], wanted: Callable[[Cell], bool]
+) -> Callable[[Path, Path], dict[tuple[str, ...], Floats]]:
+    """Return a function of (config, runs) that returns the statistics of `metrics` for the wanted cells of a grid."""
+
+    def tables(config: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
+        grid = finished(config, runs, wanted)
+        return {(*one.cell.key, name): one.stats[name] for one in grid for name in metrics if name in one.stats}
+
+    return tables
 
 
 def of_grid(

@@ -1,6 +1,5 @@
-"""`sqa results`: measure stale items, make pages and pictures from ledgers, find outdated files, show all rows."""
+"""`sqa results`: measure stale items, make pages and pictures from ledgers, find outdated files."""
 
-import html
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import sqa
 from experiments.results_book import ledger as ledgers
-from experiments.results_book import pages, values
+from experiments.results_book import pages
 from experiments.results_book.item import Item, chosen, items
 from experiments.results_book.ledger import Ledger
 from experiments.results_book.pages import ledger_of, ledger_path
@@ -65,7 +64,7 @@ def measure(item: Item, runs: Path) -> None:
             print(f"{item.name}: {' '.join(key)} has a new signature", file=sys.stderr)
     ledgers.write(new, path)
     if item.values is not None:
-        values.write(item.name, item.values(config, runs))
+        pages.write_values(item.name, item.values(config, runs))
     print(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
@@ -126,23 +125,3 @@ def listing() -> None:
         why = "; ".join(stale(item)) or (f"archived: made by {old.made_by}" if old and old.made_by else "fresh")
         lines.append((item.name, item.shows, old.date if old else "never", len(old.rows) if old else 0, why))
     show(Table(("item", "shows", "measured", "rows", "state"), lines))
-
-
-def page(output: Path) -> None:
-    """Write all ledgers as one HTML page with sorting, filters and search (itables); the page needs no network."""
-    import pandas
-    from itables import to_html_datatable
-
-    style = "body{font:14px/1.4 sans-serif;max-width:90em;margin:2em auto;padding:0 1em}"
-    title = f"<!doctype html><meta charset=utf-8><title>SQA {sqa.__version__}: results</title><style>{style}</style>"
-    parts = [f"{title}<h1>Results</h1>"]
-    for item in (item for item in items().values() if ledger_path(item.name).is_file()):
-        ledger = ledger_of(item.name)
-        options = {"table_id": item.name, "classes": "display compact", "column_filters": "header", "maxBytes": 0}
-        table = ledger.table()
-        frame = pandas.DataFrame(table.rows, columns=table.header)
-        shown = to_html_datatable(frame, connected=False, showIndex=False, **options)
-        caption = html.escape(f"{item.shows}. Measured {ledger.date} with version {ledger.version}: {ledger.command}")
-        parts.append(f'<h2 id="of-{item.name}">{item.name}</h2><p>{caption}</p>{shown}')
-    write_text(output, "".join(parts) + "\n")
-    print(output)

@@ -1,5 +1,18 @@
 """Generate blocks of pages, and pictures, from ledgers: `<!-- [[[cog show("ITEM", "BLOCK") ]]] -->` in Markdown.
 
+Beside the ledger of an item with `values`, ITEM.npz has the statistics of each question, from which intervals and
+p-values can be recomputed without runs:
+
+    from experiments.results_book.pages import read_values
+    from sqa import metrics
+    from sqa.core.differences import compare
+
+    tables = read_values("over-k")
+    best, full = (tables["xqb-es", "language model", k, "rerank", "ew"] for k in ("3", "full"))
+    compare(best, full, *metrics.build(["ew"]))
+
+In all tables of a data set, row i belongs to the same question.
+
 cog runs the code in this comment and inserts its output below, up to `<!-- [[[end]]] -->`.  A picture contains the
 digest of its ledger, by which `sqa results check` recognises an outdated picture.
 """
@@ -12,6 +25,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from experiments.results_book import ledger as ledgers
 from experiments.results_book.item import Item, chosen
 from experiments.results_book.ledger import DIGITS, Ledger
@@ -19,12 +34,12 @@ from sqa.core.errors import DataError
 from sqa.core.packages import lacking
 from sqa.core.paths import ROOT
 from sqa.core.registry import did_you_mean
-from sqa.files.atomic import file_digest
+from sqa.core.types import Floats
+from sqa.files.atomic import file_digest, write_bytes
 
 LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
 PICTURE = "Ledger"  # key in a PNG's metadata: digest of the ledger that the picture shows
-DRAWING = "Drawing"  # key in a PNG's metadata: digest of the drawing's contents; a screenshot has none
 _MARK = re.compile(r"^<!-- \[\[\[cog", re.MULTILINE)
 _PROLOGUE = "from experiments.results_book.pages import show"
 
@@ -37,6 +52,28 @@ def ledger_path(name: str) -> Path:
 def ledger_of(name: str) -> Ledger:
     """Return an item's current ledger; raises DataError if the item has not been measured."""
     return ledgers.read(ledger_path(name))
+
+
+def values_path(name: str) -> Path:
+    """Return the tracked file of an item's statistics of questions."""
+    return LEDGERS / "values" / f"{name}.npz"
+
+
+def write_values(name: str, tables: Mapping[tuple[str, ...], Floats]) -> None:
+    """Write the statistics (n, d) of an item by cell and metric; equal tables give equal bytes."""
+    file = BytesIO()
+    np.savez_compressed(file, **{"\t".join(key): table for key, table in tables.items()})
+    values_path(name).parent.mkdir(exist_ok=True)
+    write_bytes(values_path(name), file.getvalue())
+
+
+def read_values(name: str) -> dict[tuple[str, ...], Floats]:
+    """Return the statistics of an item by cell and metric; raises DataError if none has been written."""
+    try:
+        with np.load(values_path(name), allow_pickle=False) as arrays:
+            return {tuple(key.split("\t")): arrays[key] for key in arrays.files}
+    except (OSError, ValueError) as error:
+        raise DataError(f"{name}: no statistics of questions ({error}); run `sqa results update {name}`") from error
 
 
 def show(item: str, block: str) -> None:
@@ -76,7 +113,7 @@ def stale_lines(path: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def stale_picture(item: Item, name: str) -> str | None:
-    """Return the reason to remake a picture (changed ledger or changed drawing code), or None if it is current."""
+    """Return the reason to remake a picture, or None if it shows the current ledger."""
     from PIL import Image
 
     carried: Mapping[str, str] = {}
@@ -85,8 +122,6 @@ def stale_picture(item: Item, name: str) -> str | None:
             carried = getattr(image, "text", {})
     if carried.get(PICTURE) != file_digest(ledger_path(item.name))[:DIGITS]:
         return f"does not match the current {ledger_path(item.name).relative_to(ROOT)}"
-    if DRAWING in carried and carried[DRAWING] != _drawn(item, name, to_file=False)[1]:
-        return "differs from what the code draws now"
     return None
 
 
@@ -103,35 +138,29 @@ def draw(item: Item) -> list[Path]:
         if stale_picture(item, name) is None:
             continue
         try:
-            image, shows = _drawn(item, name)
+            image = _drawn(item, name)
         except ImportError as error:
             print(f"{name}: not made: {lacking(error.name or 'a package', 'it')}", file=sys.stderr)
         else:
             text = PngInfo()
             text.add_text(PICTURE, file_digest(ledger_path(item.name))[:DIGITS])
-            if shows:
-                text.add_text(DRAWING, shows)
             few_colours = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)  # halves the size of the file
             few_colours.save(ROOT / name, optimize=True, pnginfo=text)
             written.append(ROOT / name)
     return written
 
 
-def _drawn(item: Item, name: str, to_file: bool = True) -> tuple[Any, str]:
-    """Return a picture (None if `to_file` is false) and a digest of its contents ("" for a screenshot)."""
+def _drawn(item: Item, name: str) -> Any:
+    """Return a picture of an item as an image."""
     from PIL import Image
 
-    from experiments.results_book import drawing
     from sqa.report.plots import close, style
 
     with style():
-        figure, image = item.figures[name](ledger_of(item.name)), None
-        if isinstance(figure, Image.Image):
-            return figure, ""
-        shows = drawing.digest(figure)
-        if to_file:
-            file = BytesIO()
-            figure.savefig(file, format="png")
-            image = Image.open(file)
-        close(figure)
-    return image, shows
+        drawing = item.figures[name](ledger_of(item.name))
+        if isinstance(drawing, Image.Image):
+            return drawing
+        file = BytesIO()
+        drawing.savefig(file, format="png")
+        close(drawing)
+        return Image.open(file)

@@ -319,9 +319,3 @@ def check(names: Items = None) -> None:
     The exit code is 1 if there are any.
     """
     call("experiments.results_book.main:check", names or ())
-
-
-@results_app.command()
-def page(output: Annotated[Path, option("--output FILE.html")] = DEFAULT_RUNS / "results.html") -> None:
-    """Write all ledgers as one HTML page with sorting and filters."""
-    call("experiments.results_book.main:page", output)

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.results_book import values as stored
 from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Ledger, Row, row_of
+from experiments.results_book.pages import read_values
 from experiments.results_book.tables import number
 from experiments.studies.preregistered.repeats import nearest
 from experiments.studies.text_at_pace import ALPHA, EW, PERMUTATIONS, at_pace
@@ -71,7 +71,7 @@ def needed() -> int:
     The standard deviation is that of XQB's differences at k = 2.  The level is that of Holm's first step over KS,
     one-sided.
     """
-    tables = stored.read("text-at-pace")
+    tables = read_values("text-at-pace")
     own, full = (tables["xqb-es", "wait-k", text, "2", "ew"] for text in ("2", FULL))
     spread = np.std(full[:, 0] / full[:, 1] - own[:, 0] / own[:, 1], ddof=1)
     quantiles = NormalDist().inv_cdf(1 - ALPHA / len(KS)) + NormalDist().inv_cdf(POWER)

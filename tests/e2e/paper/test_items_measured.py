@@ -14,7 +14,7 @@ from small_ablation import changed as with_keys
 from experiments.grid import AblationConfig
 from experiments.outputs import Outputs
 from experiments.paper import claims, figure3
-from experiments.results_book import grid_rows, pages, values
+from experiments.results_book import grid_rows, pages
 from experiments.studies import delay_or_text
 from sqa.core.errors import DataError
 from sqa.core.significance import bootstrap
@@ -72,14 +72,15 @@ def test_items_of_the_grid_equal_recorded_rows(config, runs, record, name, measu
 
 def test_question_values_give_the_intervals_of_rows(config, runs, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "LEDGERS", tmp_path)
-    values.write("over-k", values.of_grid(figure3.HEADLINE, lambda cell: cell.contestant == figure3.BEST)(config, runs))
-    written = values.path_of("over-k").read_bytes()
-    tables = values.read("over-k")
+    wanted = grid_rows.values_of(figure3.HEADLINE, lambda cell: cell.contestant == figure3.BEST)
+    pages.write_values("over-k", wanted(config, runs))
+    written = pages.values_path("over-k").read_bytes()
+    tables = pages.read_values("over-k")
     rows = [row for row in grid_rows.measure(config, runs) if row.key in tables]
     assert len(rows) == len(tables) == 2 * (len(KS) + 2) * len(figure3.HEADLINE)
     for row in rows:
         interval = bootstrap(tables[row.key], *build([row.metric]), load(config, AblationConfig).resamples)
         assert (interval.value, interval.low, interval.high) == pytest.approx((row.value, row.low, row.high))
-    values.write("over-k", tables)
-    assert values.path_of("over-k").read_bytes() == written
-    refused(DataError, "gone: no statistics of questions", values.read, "gone")
+    pages.write_values("over-k", tables)
+    assert pages.values_path("over-k").read_bytes() == written
+    refused(DataError, "gone: no statistics of questions", pages.read_values, "gone")

@@ -129,18 +129,6 @@ def test_every_archived_ledger_names_the_commit_of_its_code():
     assert all(block(pages.ledger_of(item.name))[2:] for item in archived for block in item.blocks.values())
 
 
-def test_changed_drawing_is_reported_and_redrawn(book, capsys):
-    def dotted(ledger: Ledger):
-        figure = _figure(ledger)
-        figure.axes[0].lines[0].set_linestyle(":")
-        return figure
-
-    book.item = replace(book.item, figures={"docs/toy.png": dotted})
-    assert _problems(book, capsys).startswith("docs/toy.png: differs from what the code draws now")
-    main.update([], book.root / "runs")
-    assert not _problems(book, capsys)
-
-
 def test_new_picture_of_a_measured_item_is_drawn(book, capsys):
     book.item = replace(book.item, figures={**book.item.figures, "docs/new.png": _figure})
     assert _problems(book, capsys).startswith("docs/new.png: does not match the current experiments/ledger/toy.tsv")
