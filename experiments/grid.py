@@ -53,7 +53,7 @@ class AblationConfig:
     datasets: tuple[str, ...]
     fallback: tuple[str, ...]
     k: tuple[K, ...]
-    contestants: tuple[Contestant, ...]
+    contestants: tuple[Contestant, ...]  # none: only the texts are measured
     metrics: tuple[str, ...]
     resamples: Count = 1000
     seed: int = 0
@@ -69,7 +69,7 @@ class AblationConfig:
 
         Labels must be unique because they name runs, figures and tables.
         """
-        wrong = [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
+        wrong = [] if self.k else ["k: at least one is needed"]
         wrong += [f"k: {k} occurs twice" for k in twice(self.k)]
         for key in ("datasets", "fallback"):
             names = [Path(dataset).name for dataset in getattr(self, key)]
@@ -122,16 +122,20 @@ def run_name(config: AblationConfig, cell: Cell) -> str:
 
 
 def experiment(config: AblationConfig, datasets: Sequence[str], runs: Path, models: Sequence[Entry] = ()) -> Experiment:
-    """Return an experiment with a config's translators, the trained `models` and the human translation."""
+    """Return an experiment with a config's translators and the trained `models`.
+
+    If there are contestants, the experiment also has the human translation.
+    """
     human = {"name": "fixed", "text": "reference"}
     named = zip(names_of(config.contestants).values(), config.contestants, strict=True)
+    guessers = {name: (contestant.guesser, contestant.buzzer) for name, contestant in named}
     return Experiment(
         translators=[
             *_translators(config, list(dict.fromkeys(map(source_language, datasets)))),
             *models,
-            *(Entry("reference", {**human, "reveal": reveal}, reveal) for reveal in ("full", "diagonal")),
+            *(Entry("reference", {**human, "reveal": pace}, pace) for pace in ("full", "diagonal") if guessers),
         ],
-        guessers={name: (contestant.guesser, contestant.buzzer) for name, contestant in named},
+        guessers=guessers or {"texts": (None, None)},
         dataset=datasets,
         limit=config.limit,
         metrics=config.metrics,

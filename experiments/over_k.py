@@ -7,6 +7,7 @@ not account for the choice of the best k.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from sqa import metrics as metric_names
 from sqa.api.experiment import Result
 from sqa.core.differences import PERMUTATIONS, compare_pooled, p_values
 from sqa.core.schema import FULL, K, order
-from sqa.core.types import Floats
+from sqa.core.types import BuiltMetric, Floats
+from sqa.pipeline.paired import metrics_of
 
 POOLED = "both"  # name of a series over several data sets
 RESAMPLES = 2000
@@ -42,11 +44,16 @@ class OverK(NamedTuple):
     ks: tuple[K, ...]  # full input last
     parts: tuple[Mapping[str, Floats], ...]  # for each data set: metric -> statistics (n, K, d)
     trainings: str = "1"  # number of trainings, or the smallest and the largest number: "2 to 3"
+    quality: Mapping[str, BuiltMetric] = MappingProxyType({})  # metrics of the config's `quality`, by name
 
     @property
     def metrics(self) -> set[str]:
         """Metrics that every part has."""
         return set.intersection(*(set(part) for part in self.parts))
+
+    def metric(self, name: str) -> BuiltMetric:
+        """Return a metric by name."""
+        return self.quality.get(name) or metric_names.build([name])[0]
 
     def table(self, metric: str) -> Floats:
         """Return the statistics of all parts, of shape (n, K, d), weighted so that all parts count equally."""
@@ -54,8 +61,7 @@ class OverK(NamedTuple):
 
     def scores(self, metric: str) -> Floats:
         """Return the metric at every k, as an array of shape (K,)."""
-        [built] = metric_names.build([metric])
-        return np.array(built.score_many(self.table(metric).sum(axis=0)))
+        return np.array(self.metric(metric).score_many(self.table(metric).sum(axis=0)))
 
     def compared(self, kind: str) -> tuple[list[int], int] | None:
         """Return the indices of the k whose best is compared, and the index of the k to compare it with.
@@ -81,9 +87,13 @@ def all_series(grid: Iterable[Result]) -> list[OverK]:
     Data sets are pooled if they have the same k.  A question's statistics are means over the translator's trainings.
     """
     rows: dict[tuple[str, str, str], dict[K, list[Mapping[str, Floats]]]] = {}
-    for cell, stats in ((row.cell, row.stats) for row in grid if row.cell.family != "reference"):
+    quality: dict[str, BuiltMetric] = {}
+    for row in (row for row in grid if row.cell.family != "reference"):
+        cell, stats = row.cell, row.stats
         by_k = rows.setdefault((cell.dataset, cell.family, cell.contestant), {})
         by_k.setdefault(cell.k, []).append(stats)
+        names = [entry.name for entry in cell.config.quality if entry.name in stats and entry.name not in quality]
+        quality |= {metric.name: metric for metric in metrics_of(names, row.saved)}
     by_system: dict[tuple[str, str], list[OverK]] = {}
     for (dataset, family, contestant), by_k in rows.items():
         ks = tuple(sorted(by_k, key=order))
@@ -94,7 +104,7 @@ def all_series(grid: Iterable[Result]) -> list[OverK]:
             part = {name: np.stack(tables, axis=1) for name, tables in means.items()}
             counts = sorted({len(members) for members in by_k.values()})
             trainings = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-            series = OverK(dataset, family, contestant, ks, (part,), trainings)
+            series = OverK(dataset, family, contestant, ks, (part,), trainings, quality)
             by_system.setdefault((family, contestant), []).append(series)
     single = [series for members in by_system.values() for series in members]
     pools = [
@@ -107,7 +117,9 @@ def all_series(grid: Iterable[Result]) -> list[OverK]:
 
 def differences(series: OverK) -> Iterator[Row]:
     """Yield a row for each claim that can be tested with the series' k and metrics."""
-    for claim, (metric, kind, _) in CLAIMS.items():
+    claims = {claim: (metric, kind) for claim, (metric, kind, _) in CLAIMS.items()}
+    claims |= {f"{name} grows": (name, GROWS) for name in series.quality}
+    for claim, (metric, kind) in claims.items():
         compared = series.compared(kind)
         if compared is not None and metric in series.metrics:
             indices, end = compared
@@ -121,7 +133,7 @@ def differences(series: OverK) -> Iterator[Row]:
 
 def difference(series: OverK, claim: str, metric: str, a: int, b: int) -> Row:
     """Return the metric at k index `a` minus the metric at k index `b`, with its percentile interval."""
-    [built] = metric_names.build([metric])
+    built = series.metric(metric)
     gap = compare_pooled([(part[metric][:, a], part[metric][:, b]) for part in series.parts], built, RESAMPLES)
     cell = (series.dataset, series.translator, series.contestant, claim, f"k = {series.ks[a]} minus k = {series.ks[b]}")
     return row_of(cell, metric, gap, built.unit, built.signature())
@@ -138,7 +150,7 @@ def p_of(series: OverK, claim: str) -> float:
         raise ValueError(f"{claim}: needs more values of k, got {series.ks}")
     indices, end = compared
     table = series.table(metric)[:, [end, *indices]]
-    [built] = metric_names.build([metric])
+    built = series.metric(metric)
 
     def gap(sums: Floats) -> Floats:  # (b, m, d) -> (b, 1)
         scores = built.score_many(sums.reshape(-1, sums.shape[2])).reshape(len(sums), -1)

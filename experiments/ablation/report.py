@@ -9,6 +9,7 @@ earlier.  differences.tsv tests these claims on the runs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -52,16 +53,19 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
     outputs.rows("table.csv", COLUMNS, rows.frame.rows)
     outputs.rows("systems.csv", frame.columns, frame.rows)
     outputs.differences((row for series in lines for row in differences(series)), left_out(config, rows), show=False)
-    show(Table(PEAK, [peak(series) for series in lines if "ew" in series.metrics], {"EW": 3}))
+    if peaks := [peak(series) for series in lines if "ew" in series.metrics]:
+        show(Table(PEAK, peaks, {"EW": 3}))
     report = ["# Expected wins and translation quality over k"]
     for dataset in dict.fromkeys(row.cell.dataset for row in rows):
         report += ["", f"## {title(dataset, config)}", ""]
         if any(frame.where(metric, dataset=dataset) for metric in (*panels.answers, *panels.texts)):
-            stem = f"figure3_{Path(dataset).name}"
+            stem = f"{'figure3' if config.contestants else config.name}_{Path(dataset).name}"
             outputs.picture(stem, figure, frame, dataset, panels, title(dataset, config))
             report += [f"![{dataset}]({stem}.png)", ""]
         of_dataset = [row for row in rows if row.cell.dataset == dataset]
-        report += [*missing(of_dataset, panels), *tables(frame, of_dataset, panels)]
+        lacking = list(missing(of_dataset, panels))
+        print(*(f"{line}\n" for line in lacking), sep="", end="", file=sys.stderr)
+        report += [text for line in lacking for text in (line, "")] + [*tables(frame, of_dataset, panels)]
     report += [f"Left out: {out.label}: {out.reason}" for out in left_out(config, rows)]
     outputs.write("report.md", "\n".join(report) + "\n")
     if any(row.cell.seed is not None for row in rows):
@@ -129,7 +133,7 @@ def missing(rows: Sequence[Result], panels: Panels) -> Iterator[str]:
             names = "; ".join(f"{row.translator} k={row.k}, {row.guesser}" for row in lacking)
             runs = "every run" if len(lacking) == len(rows) else names
             reason = lacking[0].saved.refusals.get(metric, "the run does not measure it")
-            yield from (f"Not in the figure: {label} of {runs}: {' '.join(reason.split())}.", "")
+            yield f"Not in the figure: {label} of {runs}: {' '.join(reason.split())}."
 
 
 def tables(frame: Frame, rows: Sequence[Result], panels: Panels) -> Iterator[str]:

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.results_book import values
 from experiments.results_book.item import Item
 from experiments.results_book.ledger import DIGITS, Row
-from experiments.results_book.pages import ledger_of, ledger_path
+from experiments.results_book.pages import ledger_of, ledger_path, read_values, values_path
 from experiments.results_book.tables import Column, pivot
 from sqa.core.types import Floats
 from sqa.files.atomic import file_digest
@@ -59,7 +58,7 @@ def over_runs() -> Iterator[Row]:
 
 def over_pairs() -> Iterator[Row]:
     """Yield the number of questions that tell pairs of translators apart, for each outcome."""
-    own, paced = values.read(RUNS), values.read(TEST)
+    own, paced = read_values(RUNS), read_values(TEST)
     for dataset in dict.fromkeys(key[0] for key in own):
         systems = dict.fromkeys(key[:4] for key in own if key[0] == dataset and key[1] != "reference")
         for outcome in OUTCOMES:
@@ -80,7 +79,7 @@ def measure(_: Path, __: Path) -> Iterator[Row]:
 
 def inputs(_: Path) -> dict[str, str]:
     """Return the digests of the ledger and the values that the item reads."""
-    files = [ledger_path(RUNS), values.path_of(RUNS), values.path_of(TEST)]
+    files = [ledger_path(RUNS), values_path(RUNS), values_path(TEST)]
     return {f"file {path.name}": file_digest(path)[:DIGITS] for path in files}
 
 

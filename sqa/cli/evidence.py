@@ -69,7 +69,7 @@ PAPER = {  # figure or table of the paper -> (its function, its config in config
     "fig7": ("experiments.paper.figure7:main", "figure7.yaml"),
     "fig10": ("experiments.paper.figure7:main", "figure10.yaml"),
     "fig8": ("experiments.studies.translation_table:main", "translation_table.yaml"),
-    "fig9": ("experiments.paper.figure9:main", "figure9.yaml"),
+    "fig9": ("experiments.ablation.report:main", "figure9.yaml"),
     "table1": ("experiments.studies.guesser_report:main", "guessers.yaml"),
     "table3": ("experiments.studies.guesser_report:table3", "table3.yaml"),
     "table4": ("experiments.paper.table4:main", "table4.yaml"),

@@ -5,16 +5,13 @@ import math
 import numpy as np
 import pytest
 import yaml
-from matplotlib import pyplot
 from refusals import refused
 from small_ablation import write_small_ablation
 
-from experiments.paper import figure9
+from experiments.ablation.report import main
 from guessers.bert.yisi import YisiConfig, build, rarity, yisi
-from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.errors import ConfigError
 from sqa.files.yaml_reader import read_yaml
-from sqa.pipeline.config import load
-from sqa.results import Frame, Row
 
 
 def test_yisi_equals_hand_computed_value():
@@ -40,10 +37,11 @@ def test_unavailable_question_sets_are_named():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figure9")
-    write_small_ablation(folder, [3, "full"], 4)
+    write_small_ablation(folder, [3, 6, "full"], 4)
     (folder / "length.py").write_text(LENGTH, encoding="utf-8")
     quality = [{f"{folder}/length.py:build": {}}, {"scores": {"file": "gone/{run}.txt", "name": "prism"}}]
-    mapping = {"name": "figure9", "ablation": "ablation.yaml", "labels": ["Length", "Prism"], "quality": quality}
+    texts = {"name": "figure9", "contestants": [], "metrics": ["bleu", "dal"], "panels": ["length", "prism"]}
+    mapping = read_yaml(folder / "ablation.yaml") | texts | {"quality": quality}
     (folder / "figure9.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     return folder
 
@@ -69,36 +67,9 @@ def build(config: Length) -> MeanOfSegments:
 
 def test_figure9_draws_the_available_points(folder, capsys):
     runs = folder / "runs"
-    figure9.main(folder / "figure9.yaml", runs)
-    printed = capsys.readouterr()
-    assert "Prism: not computed" in printed.err
+    main(folder / "figure9.yaml", runs)
+    assert "Not in the figure: prism of every run" in capsys.readouterr().err
+    assert "length grows" in (runs / "figure9" / "differences.tsv").read_text(encoding="utf-8")
     scored = (folder / "calls").read_text(encoding="utf-8")
-    figure9.main(folder / "figure9.yaml", runs)  # texts are not scored again
-    assert (folder / "calls").read_text(encoding="utf-8") == scored and len(scored) <= 2 * 4
-
-
-def test_dots_are_beside_lines_and_all_have_labels():
-    """A translator with full input only is drawn next to the lines, and one without the first metric has a label."""
-
-    def row(family, k, metric, value):
-        return Row(("mini-es", family, str(k)), metric, value, value - 0.1, value + 0.1, 9)
-
-    values = {("line", 3): 0.5, ("line", "full"): 0.6, ("dot", "full"): 0.6}
-    given = [row(*cell, metric, value) for cell, value in values.items() for metric in "ab"]
-    given += [row("late", k, "b", 0.4) for k in (3, "full")]
-    figure = figure9.drawn(Frame(figure9.COLUMNS, given).rows, {"a": "A", "b": "B"}, ["line", "dot", "late"])
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot", "late"]
-    for axes in figure.axes:
-        ends = {line.get_xdata()[-1] for line in axes.get_lines() if len(line.get_xdata()) in (1, 2)}
-        assert 1.0 in ends and any(1 < end < 1.5 for end in ends)
-    pyplot.close(figure)
-
-
-def test_figure9_without_metrics_names_the_missing_ones(folder, tmp_path):
-    mapping = read_yaml(folder / "figure9.yaml")
-    mapping |= {"ablation": str(folder / "ablation.yaml"), "quality": mapping["quality"][1:], "labels": ["Prism"]}
-    path = tmp_path / "figure9.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    refused(NotComputable, "figure 9: Prism: ", figure9.main, path, folder / "runs")
-    path.write_text(yaml.safe_dump(mapping | {"labels": []}), encoding="utf-8")
-    refused(ConfigError, "labels: one for each of the 1 entries", load, path, figure9.Figure9Config)
+    main(folder / "figure9.yaml", runs)  # texts are not scored again
+    assert (folder / "calls").read_text(encoding="utf-8") == scored and len(scored) <= 3 * 4

@@ -10,7 +10,6 @@ from refusals import refused
 
 from experiments.contestants import Contestant, names_of
 from experiments.grid import AblationConfig, experiment
-from experiments.paper.figure9 import Figure9Config
 from experiments.paper.table4_config import Table4Config
 from experiments.paper.wait_k_runs import FigureConfig
 from experiments.stepwise.examples import ExamplesConfig
@@ -126,7 +125,7 @@ def test_every_exception_can_be_pickled():
     assert issubclass(TraceError, SqaError)
 
 
-SHIPPED = {"ablation": AblationConfig, "figure9": Figure9Config}
+SHIPPED = {"ablation": AblationConfig, "figure9": AblationConfig}
 SHIPPED |= dict.fromkeys(("figure6", "figure7", "figure10"), FigureConfig)
 SHIPPED |= dict.fromkeys(("guessers", "table3"), ReportConfig)
 SHIPPED |= {"table4": Table4Config, "examples": ExamplesConfig}

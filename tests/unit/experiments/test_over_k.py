@@ -53,9 +53,11 @@ def test_too_few_k_yield_no_claim() -> None:
 
 
 def test_pooled_ladders_have_equal_weight() -> None:
+    config = SimpleNamespace(quality=(), metrics=())
     rows = [
         SimpleNamespace(
-            cell=SimpleNamespace(dataset=dataset, family=family, contestant="bm25", k=k, seed=None),
+            cell=SimpleNamespace(dataset=dataset, family=family, contestant="bm25", k=k, seed=None, config=config),
+            saved=SimpleNamespace(config=config),
             stats={name: table[:, index] for name, table in series(ew, n=n).parts[0].items()},
         )
         for dataset, ew, n, family in (("es", HUMP, 50, "a"), ("pl", FLAT, 200, "a"), ("es", FLAT, 50, "b"))
