@@ -1,9 +1,7 @@
-"""A translator at every k on the same questions: differences between two k, and tests that account for choosing k.
+"""A translator at every k on the same questions: differences between two k.
 
-Every claim states that the best of several k is above one other k.  The best k is chosen on the questions of the
-test.  The null distribution is therefore that of the best difference when the k of each question are permuted
-at random (sqa/core/differences.py).  Intervals are percentiles over questions, drawn within each data set; they do
-not account for the choice of the best k.
+Every claim states that the best of several k is above one other k.  Intervals are percentiles over questions, drawn
+within each data set; they do not account for the choice of the best k.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +13,7 @@ import numpy as np
 from experiments.results_book.ledger import Row, row_of
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
-from sqa.core.differences import PERMUTATIONS, compare_pooled, p_values
+from sqa.core.differences import compare_pooled
 from sqa.core.schema import FULL, K, order
 from sqa.core.types import BuiltMetric, Floats
 from sqa.pipeline.paired import metrics_of
@@ -137,24 +135,3 @@ def difference(series: OverK, claim: str, metric: str, a: int, b: int) -> Row:
     gap = compare_pooled([(part[metric][:, a], part[metric][:, b]) for part in series.parts], built, RESAMPLES)
     cell = (series.dataset, series.translator, series.contestant, claim, f"k = {series.ks[a]} minus k = {series.ks[b]}")
     return row_of(cell, metric, gap, built.unit, built.signature())
-
-
-# -------------------------------------------------------------------------------------------------- permutation test
-
-
-def p_of(series: OverK, claim: str) -> float:
-    """Return the one-sided p-value of a claim.  Raises ValueError if the series has too few k for the claim."""
-    metric, kind, _ = CLAIMS[claim]
-    compared = series.compared(kind)
-    if compared is None:
-        raise ValueError(f"{claim}: needs more values of k, got {series.ks}")
-    indices, end = compared
-    table = series.table(metric)[:, [end, *indices]]
-    built = series.metric(metric)
-
-    def gap(sums: Floats) -> Floats:  # (b, m, d) -> (b, 1)
-        scores = built.score_many(sums.reshape(-1, sums.shape[2])).reshape(len(sums), -1)
-        return np.asarray(scores[:, 1:].max(axis=1, keepdims=True) - scores[:, :1])
-
-    observed = gap(table.sum(axis=0)[None])[0]
-    return float(p_values(table[..., None], gap, observed, PERMUTATIONS, 0)[0])

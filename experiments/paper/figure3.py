@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from experiments.grid import SEPARATE, System
+from experiments.grid import System
 from experiments.results_book import grid_rows
 from experiments.results_book.item import Block
 from experiments.results_book.ledger import Ledger, Row
 from experiments.results_book.pages import ledger_of
-from experiments.results_book.tables import DEVIATION, Column, columns, pivot, table
+from experiments.results_book.tables import Column, columns, pivot, table
 from sqa.api.experiment import COLUMNS, Cell
 from sqa.core.schema import FULL
 from sqa.report import plots
@@ -137,26 +137,6 @@ def human_at_pace() -> list[Row]:
     return list(Frame(COLUMNS, named).rows)
 
 
-def unadapted(ledger: Ledger) -> plots.Figure:
-    """Draw the translators that were not trained on Quizbowl, beside the bundled Transformer, which was.
-
-    The band of the models from random weights is one standard deviation over training runs.
-    """
-    scratch = ledger_of("scratch")
-    spread = {(row.metric, row.cell): row.value for row in scratch.rows if row.metric.endswith(DEVIATION)}
-    trained = [
-        replace(row, low=row.value - spread[key], high=row.value + spread[key])
-        for row in scratch.where(translator=SEPARATE, guesser=BEST)
-        if (key := (row.metric + DEVIATION, row.cell)) in spread
-    ]
-    rows, names = [(ES, BEST, "Spanish"), (PL, BEST, "Polish")], NAMES | {SEPARATE: "small, from random weights"}
-    drawn = ("few-shot language model", "wait-k", SEPARATE, HUMAN)
-    colours = (*plots.COLOURS[: len(drawn) - 1], "black")
-    return drawn_over(
-        replace(ledger, rows=(*ledger.rows, *trained, *human_at_pace())), rows, drawn, False, names, colours=colours
-    )
-
-
 ITEMS = (
     grid_rows.of_grid(
         "over-k",
@@ -172,16 +152,5 @@ ITEMS = (
             **{f"pbmt-{name[-2:]}": every_k(name, translators=("phrase-based",), names=True) for name in (ES, PL)},
         },
         figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
-    ),
-    grid_rows.of_grid(
-        "few-shot",
-        "a language model shown three examples, without any training, beside the small Transformer",
-        config="studies.yaml:few-shot",
-        blocks={
-            "es": pivot(("translator",), [*ANSWERS, TEXT[0]], dataset=ES, contestant=BEST, k="full"),
-            "over k": pivot(("dataset", "k"), [*ANSWERS, *TEXT], translator="few-shot language model", contestant=BEST),
-        },
-        figures={"docs/unadapted.png": unadapted},
-        kept="minutes of a GPU, or hours of one core",
     ),
 )

@@ -104,13 +104,4 @@ ITEMS = (
         blocks={"language model": differences("language model", "2", "3", "6")},
         figures={"docs/delay_or_text.png": figure},
     ),
-    grid_rows.of_grid(
-        "few-shot-pace",
-        "the same for the language model without training",
-        config="studies.yaml:few-shot",
-        columns=COLUMNS,
-        measure=measure,
-        blocks={"table": differences("few-shot language model", "1", "2", "3", "6")},
-        kept="the runs of few-shot",
-    ),
 )

@@ -44,9 +44,8 @@ from sqa.core.types import Bools, Floats
 
 DIFFERING = 6  # least number of differing questions that can bound a difference: 2 / 2^5 > .05 >= 2 / 2^6
 PERMUTATIONS = 20_000  # permutations per test
-STOP = 0.05  # a permutation test ends early once its p-value is above this
 _BLOCK = 2_000  # permutations per block
-_SWAP, _INSIDE, _SETS = range(2, 5)  # random streams that share a seed
+_SWAP, _INSIDE = range(2, 4)  # random streams that share a seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,32 +237,23 @@ def permuted_sums(table: Floats, permutations: int, seed: int) -> Iterator[Float
     Each block (b, m, c) has the sums of b permutations.  The same seed and shape give the same permutations for every
     table.
     """
-    return _sums(table, _permutation_seeds(permutations, seed))
+    seeds = np.random.default_rng([seed, _INSIDE]).integers(2**64, size=permutations, dtype=np.uint64)
+    table = np.asarray(table, dtype=np.float64)
+    differs = table != table[:, :1]  # values that are equal under all conditions need no permutation
+    questions, columns = np.flatnonzero(differs.any(axis=(1, 2))), np.flatnonzero(differs.any(axis=(0, 1)))
+    moving, still = table[questions][..., columns], table[~differs.any(axis=(1, 2))].sum(axis=0)
+    still = still + table[questions].sum(axis=0) * ~differs.any(axis=(0, 1))
+    size = max(1, min(_BLOCK, CELLS // table[0].size))
+    for start in range(0, len(seeds), size):
+        block = seeds[start : start + size]
+        sums = np.repeat(still[None], len(block), axis=0)
+        sums[..., columns] += _permuted(moving, questions, block)
+        yield sums
 
 
 def null_of(table: Floats, statistic: Callable[[Floats], Floats], permutations: int, seed: int) -> Floats:
     """Return the values (B, R) of `statistic`, which maps sums (b, m, c) to (b, R), for all permutations of a table."""
     return np.concatenate([statistic(sums) for sums in permuted_sums(table, permutations, seed)])
-
-
-def p_values(
-    table: Floats, statistic: Callable[[Floats], Floats], observed: Floats, permutations: int, seed: int
-) -> Floats:
-    """Return the one-sided p-values (R,) of R tables, given as one array (n, m, d, R).
-
-    observed: (R,), the statistic of each table.  statistic: as in `null_of`.
-    """
-    seeds = _permutation_seeds(permutations, seed)
-    as_large, drawn = np.zeros(len(observed), np.int64), np.zeros(len(observed), np.int64)
-    for start in range(0, permutations, _BLOCK):
-        going = np.flatnonzero(as_large < STOP * (permutations + 1))
-        if not len(going):
-            break
-        block, flat = seeds[start : start + _BLOCK], table[..., going].reshape(*table.shape[:2], -1)
-        null = np.concatenate([statistic(sums) for sums in _sums(flat, block)])  # (b, going)
-        as_large[going] += (~_smaller(null, observed[going])).sum(axis=0)
-        drawn[going] += len(block)
-    return np.where(np.isnan(observed), 1.0, (1 + as_large) / (drawn + 1))
 
 
 # ------------------------------------------------------------------------------------------------------------ drawing
@@ -286,26 +276,6 @@ def _exchanged(metric: Resampled, a: Floats, b: Floats) -> Callable[[Floats], Fl
 
 def _smaller(null: Floats, observed: Floats) -> Bools:
     return null < observed - TIE * np.abs(observed)  # False for nan
-
-
-def _permutation_seeds(permutations: int, seed: int) -> Any:
-    """Return (permutations,) uint64: the seed of each permutation's random numbers."""
-    return np.random.default_rng([seed, _INSIDE]).integers(2**64, size=permutations, dtype=np.uint64)
-
-
-def _sums(table: Floats, seeds: Any) -> Iterator[Floats]:
-    """Yield blocks (b, m, c) of sums over questions: one permutation of a table (n, m, c) for each seed (B,)."""
-    table = np.asarray(table, dtype=np.float64)
-    differs = table != table[:, :1]  # values that are equal under all conditions need no permutation
-    questions, columns = np.flatnonzero(differs.any(axis=(1, 2))), np.flatnonzero(differs.any(axis=(0, 1)))
-    moving, still = table[questions][..., columns], table[~differs.any(axis=(1, 2))].sum(axis=0)
-    still = still + table[questions].sum(axis=0) * ~differs.any(axis=(0, 1))
-    size = max(1, min(_BLOCK, CELLS // table[0].size))
-    for start in range(0, len(seeds), size):
-        block = seeds[start : start + size]
-        sums = np.repeat(still[None], len(block), axis=0)
-        sums[..., columns] += _permuted(moving, questions, block)
-        yield sums
 
 
 def _permuted(table: Floats, questions: Any, seeds: Any) -> Floats:

@@ -20,7 +20,7 @@ from guessers.rerank import train as fitting
 from smt.lm.adapter import adapt, factors
 from smt.lm.network import CausalLM
 from smt.training.lexical import back_translate_lexically
-from sqa.core.differences import p_values, permuted_sums
+from sqa.core.differences import permuted_sums
 from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.data.texts import Tossup
 from sqa.files.devices import Arithmetic
@@ -28,11 +28,6 @@ from sqa.files.devices import Arithmetic
 VALUES = np.random.default_rng(7).random((20, 3))
 TOSSUPS = [Tossup(f"made-{i}", f"one two three four {i}", "Oslo", "", "Oslo", "made", None) for i in range(60)]
 LEXICON = [(polish, "castle", "made") for polish in ("zamek", "twierdza", "gród", "warownia")]
-
-
-def p_of(seed: int) -> Any:
-    table = VALUES.reshape(20, 3, 1, 1)
-    return p_values(table, lambda sums: sums.max(axis=1)[:, 0], np.array([table.sum(axis=0).max()]), 199, seed)
 
 
 def trained_reranker(seed: int) -> Any:
@@ -63,7 +58,6 @@ def adapter(seed: int) -> Any:
 
 DRAWN: dict[str, Callable[[int], Any]] = {
     "permuted sums": lambda seed: list(permuted_sums(VALUES[..., None], 9, seed)),
-    "p-values of permutations": p_of,
     "a band": lambda seed: [[point.low for point in bootstrap_band(means(VALUES), mean_curve, 50, seed)]],
     "tossups to translate": lambda seed: [[tossup.id for tossup in noise.choose(TOSSUPS, 9, seed)]],
     "steps that a reranker learns from": lambda seed: [fitting.drawn_ends(50, 3, seed, number) for number in range(5)],

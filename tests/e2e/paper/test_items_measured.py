@@ -13,7 +13,7 @@ from small_ablation import changed as with_keys
 
 from experiments.grid import AblationConfig
 from experiments.outputs import Outputs
-from experiments.paper import claims, figure3
+from experiments.paper import figure3
 from experiments.results_book import grid_rows, pages
 from experiments.studies import delay_or_text
 from sqa.core.errors import DataError
@@ -60,7 +60,6 @@ def record(tmp_path_factory):
     ("name", "measure"),
     [
         ("over-k", grid_rows.measure),
-        ("claims", claims.measure),
         ("delay-or-text", delay_or_text.measure),
     ],
 )

@@ -26,7 +26,9 @@ PAGE = """# Results
 
 The end.
 """
-ARCHIVED = {"docs/known_groups.png", "docs/sweep_xqb-es.png"}  # pictures of archived items
+ARCHIVED = {
+    f"docs/{name}.png" for name in ("known_groups", "sweep_xqb-es", "claims", "unadapted")
+}
 ABOUT = {"item": "i", "command": "c", "version": "1", "date": "2026-01-01", "inputs": {"data x": "12"}}
 
 
