@@ -1,4 +1,4 @@
-"""Figure 5 and Table 2: example questions, drawn word by word and printed as text.
+"""Figure 5, Tables 2 and 5: example questions, drawn word by word and printed as text.
 
     sqa reproduce fig5      # (a) a hallucination and (b) an under-translation, drawn by sqa/report/steps.py
     sqa reproduce table2    # the texts of the same questions, with the errors marked
@@ -24,6 +24,7 @@ from sqa.diagnose.findings import errors_of
 from sqa.diagnose.step_errors import Finding
 from sqa.pipeline.folder import open_run
 from sqa.report.steps import marks_of
+from sqa.results import show_lines
 
 TABLE2 = ["panel", "dataset", "question", "system", "what", "text"]
 
@@ -42,6 +43,27 @@ def main(config_path: Path, runs: Path) -> None:
         rows += written(outputs, example, stem(example, selection.config.translators))
     rows += [["", label, "", "", "not computed", why] for label, why in missing(selection, examples)]
     outputs.csv("table2.csv", rows, show=True)
+    outputs.end()
+
+
+def table5(config_path: Path, runs: Path) -> None:
+    """Write Table 5, and print the system, and so the k, shown for each question."""
+    selection = load_systems(config_path, runs)
+    examples = chosen(selection)
+    rows = [["dataset", "question", "answer", "what", "text"]]
+    shown = []
+    for example in examples:
+        subject = example.subject
+        question = subject.run.questions[example.at]
+        where = [subject.dataset, question.id, question.page]
+        written = " ".join(filter(None, subject.run.traces[example.at].hypotheses))
+        rows += [[*where, "source", question.text], [*where, "human", question.reference_text]]
+        rows.append([*where, subject.system, written])
+        shown.append(f"{question.id} ({question.page.replace('_', ' ')}) by {subject.system}")
+    rows += [[label, "", "", "not computed", why] for label, why in missing(selection, examples)]
+    outputs = Outputs(selection.folder)
+    outputs.csv("table5.csv", rows, show=True)
+    show_lines(f"Table 5 shows {'; '.join(shown)}")
     outputs.end()
 
 

@@ -64,7 +64,7 @@ PAPER = {  # figure or table of the paper -> (its function, its config in config
     "fig3": ("experiments.ablation.report:main", "ablation.yaml"),
     "fig5": ("experiments.paper.figure5:main", "examples.yaml"),
     "table2": ("experiments.paper.figure5:main", "examples.yaml"),
-    "table5": ("experiments.paper.table5:main", "examples.yaml"),
+    "table5": ("experiments.paper.figure5:table5", "examples.yaml"),
     "fig6": ("experiments.paper.figure6:main", "figure6.yaml"),
     "fig7": ("experiments.paper.figure7:main", "figure7.yaml"),
     "fig10": ("experiments.paper.figure7:main", "figure10.yaml"),

@@ -108,13 +108,13 @@ def compare(
     """
     from sqa.pipeline import folder as folders
     from sqa.pipeline import paired
-    from sqa.report import comparison
+    from sqa.report import data
 
     if over != "questions":
         return show(paired.compare_over([folders.read(run) for run in runs], over, resamples, metrics or ()))
-    pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
+    pairs, notes = data.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     say(*notes)
-    show(comparison.table(pairs, len(runs) > 2))
+    show(data.table_of(pairs, len(runs) > 2))
 
 
 @finished_app.command()

@@ -196,7 +196,7 @@ def ask(
         lines = (json.dumps(record, ensure_ascii=False) for record in measures.records(systems))
         _write("".join(f"{line}\n" for line in lines), answers)
     if plot:
-        show_lines(*import_module("sqa.report.question_curves").draw(systems, plot))
+        show_lines(*import_module("sqa.report.curves").draw_answered(systems, plot))
     if compare:
         show(measures.differences(systems, resamples))
     else:

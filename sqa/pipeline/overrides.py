@@ -17,16 +17,20 @@ from typing import Any
 
 from sqa.core import own
 from sqa.core.errors import ConfigError
-from sqa.core.registry import did_you_mean
+from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, did_you_mean
+from sqa.core.types import Buzzer, Guesser, Translator
 from sqa.files.store import digest
-from sqa.files.yaml_reader import name_of, parse_yaml, read_yaml
+from sqa.files.yaml_reader import is_config, name_of, parse_yaml, read_yaml
 from sqa.pipeline.config import (
     OTHER_LANGUAGES,
     PARTS,
     C,
+    ComponentConfig,
     DatasetConfig,
     RunConfig,
     load,
+    load_run,
+    read_parts,
     run_from_mapping,
     to_mapping,
 )
@@ -241,3 +245,59 @@ def _flow(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return str(value)
+
+
+# ---------------------------------------------------------------------------------- parts named on a command line
+
+GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # default guesser and buzzer
+
+
+def translator_config(text: str) -> ComponentConfig:
+    """Return the config of the translator that `--translator` names, as described in `translator_from`."""
+    if is_config(text):
+        return load_run(Path(text)).translator
+    [translator] = read_parts(translator=_part("--translator", text))
+    return translator
+
+
+def translator_from(text: str) -> Translator:
+    """Return the translator that `--translator` names by YAML, as under `translator:` in a config, or by a config file.
+
+    Raises ConfigError if the text is invalid or the translator needs a whole data set.
+    """
+    component = translator_config(text)
+    translator = TRANSLATORS.build(component.name, component.options)
+    if not isinstance(translator, Translator):
+        raise ConfigError(
+            f"--translator: {component.name!r} only translates whole data sets, so it cannot read word by word"
+        )
+    return translator
+
+
+def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzzer | None]:
+    """Return the guesser and the buzzer that `--guesser` and `--buzzer` name by YAML, as in a config.
+
+    The buzzer "none" means no buzzer.  `guesser` may also be a run's config file, which names the guesser and, if
+    `buzzer` is "", the buzzer.  Raises ConfigError for invalid values.
+    """
+    if is_config(guesser):
+        run = load_run(Path(guesser))
+        named, buzzes = run.guesser, run.buzzer
+        if buzzer:
+            [buzzes] = read_parts(buzzer=_part("--buzzer", buzzer))
+    else:
+        buzzer = buzzer or ("" if guesser else BUZZER)
+        parts = {"guesser": _part("--guesser", guesser or GUESSER), "buzzer": _part("--buzzer", buzzer)}
+        named, buzzes = read_parts(**parts)
+    if named is None:
+        raise ConfigError(f"--guesser: {guesser} names no guesser")
+    built = GUESSERS.build(named.name, named.options)
+    return built, None if buzzes is None else BUZZERS.build(buzzes.name, buzzes.options)
+
+
+def _part(option: str, text: str) -> Any:
+    try:
+        value = parse_yaml(text)
+    except ValueError as error:
+        raise ConfigError(f"{option}: {error}") from error
+    return None if value == "none" else value

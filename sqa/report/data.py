@@ -5,25 +5,27 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from itertools import combinations
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 import yaml
 
+from sqa.core.differences import holm
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.own import short
-from sqa.core.schema import FULL, K
+from sqa.core.registry import did_you_mean
 from sqa.data import datasets, download
 from sqa.files.atomic import file_digest
 from sqa.files.store import Store, digest
 from sqa.pipeline import folder as runs
-from sqa.pipeline import paired
+from sqa.pipeline import paired, saving
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
 from sqa.pipeline.engine import ANSWERED
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
-from sqa.results import Row
+from sqa.results import Row, Table
 
 _TRAINING = re.compile(
     r"(k(\d+|full)-)?seed-?\d+"
@@ -272,3 +274,60 @@ def _short(value: Any) -> str:
 def one_line(text: str) -> str:
     """Return the text with every stretch of white space replaced by one space."""
     return " ".join(str(text).split())
+
+
+# ------------------------------------------------------------------------------------------------- pairs of runs
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A comparison of two runs by one metric."""
+
+    a: str
+    b: str
+    row: ComparisonRow
+    p_holm: float  # adjusted over all pairs of runs for this metric
+
+
+def _check_compared(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) -> None:
+    """Raise ConfigError for too few runs, duplicate runs, unknown metrics, or no resamples."""
+    problems = [] if len(runs) > 1 else ["RUN: a comparison needs at least two"]
+    measured = dict.fromkeys(name for run in runs for name in run.signatures)
+    problems += [f"--metric: no run has {m!r}{did_you_mean(m, list(measured))}" for m in metrics if m not in measured]
+    problems += [] if resamples >= 1 else [f"--resamples: must be >= 1, got {resamples}"]
+    if problems:
+        raise ConfigError(problems)
+    if len(runs) > 2:  # a run may be compared with itself, as a check
+        check_distinct([run.folder for run in runs])
+
+
+def compare_all(
+    runs: Sequence[RunFolder], metrics: Sequence[str] = (), resamples: int = saving.RESAMPLES
+) -> tuple[list[Pair], list[str]]:
+    """Compare each pair of runs by each metric (default: all); also return a note for each metric left out.
+
+    Raises ConfigError for runs on different questions, duplicate runs, or a metric that no run has.
+    """
+    _check_compared(runs, metrics, resamples)
+    by_metric: dict[str, list[tuple[str, str, ComparisonRow]]] = {}
+    notes: dict[str, None] = {}
+    names = run_names([run.folder for run in runs])
+    for (a, run_a), (b, run_b) in combinations(zip(names, runs, strict=True), 2):
+        rows, left_out = paired.compare(run_a, run_b, resamples, metrics)
+        for row in rows:
+            by_metric.setdefault(row.metric, []).append((a, b, row))
+        notes |= dict.fromkeys(left_out)
+    pairs = []
+    for compared in by_metric.values():
+        adjusted = holm([row.p for _, _, row in compared])
+        pairs += [Pair(*item, p_holm) for item, p_holm in zip(compared, adjusted, strict=True)]
+    return pairs, list(notes)
+
+
+def table_of(pairs: Sequence[Pair], named: bool = True) -> Table:
+    """Return a table with one row per comparison; `named` adds the names of the runs and the adjusted p-value."""
+    rows = Table.of([pair.row for pair in pairs], ComparisonRow)
+    if not named:
+        return rows
+    lines = [(pair.a, pair.b, *row, pair.p_holm) for pair, row in zip(pairs, rows.rows, strict=True)]
+    return Table(("run_a", "run_b", *rows.header, "p_holm"), lines)

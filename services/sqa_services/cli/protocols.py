@@ -113,7 +113,7 @@ def client_iwslt(
     token: Token = None,
 ) -> None:
     """Translate an evaluation server's sentences with an agent or a translator of this project."""
-    from sqa.pipeline.named import translator_from
+    from sqa.pipeline.overrides import translator_from
     from sqa_services.protocols.iwslt import client as iwslt
 
     if agent and translator:

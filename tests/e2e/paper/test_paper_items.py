@@ -10,7 +10,7 @@ from small_ablation import changed, write_small_ablation
 
 import sqa
 from experiments.ablation.report import main as ablation
-from experiments.paper import figure5, table5
+from experiments.paper import figure5
 from experiments.stepwise import examples, systems
 from sqa.cli.evidence import reproduce as run_evidence
 from sqa.core.errors import ConfigError, NotComputable
@@ -99,14 +99,14 @@ def test_paper_examples_equal_recorded_output(folder, runs, selection, capsys):
     assert [(s.dataset, s.family, s.k) for s in selection.subjects] == [("mini-es", "wait-k", 3)]
     figure5.main(folder / "examples.yaml", runs)
     capsys.readouterr()
-    table5.main(folder / "examples.yaml", runs)
+    figure5.table5(folder / "examples.yaml", runs)
     assert re.search(r"^Table 5 shows mini-\d+-es \(.*\) by wait-3", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_named_question_is_shown(folder, runs, tmp_path, capsys):
     questions = {"a": {"id": "mini-005-es", "k": 6}, "b": {"id": "mini-006-es", "k": 3}}
     named = {"name": "named", "ablation": str(folder / "ablation.yaml"), "questions": questions}
-    table5.main(changed(folder / "examples.yaml", tmp_path, **named), runs)
+    figure5.table5(changed(folder / "examples.yaml", tmp_path, **named), runs)
     printed = capsys.readouterr().out
     assert "Table 5 shows mini-005-es (" in printed and " by wait-6; mini-006-es (" in printed
 
@@ -151,5 +151,5 @@ def test_red_curve_is_binary():
 
 def test_missing_example_error_names_it(folder, runs, monkeypatch):
     monkeypatch.setattr(examples, "is_answerable", lambda subject, index: False)
-    for item in (figure5.main, table5.main):
+    for item in (figure5.main, figure5.table5):
         refused(NotComputable, "answer is known", item, folder / "examples.yaml", runs)

@@ -26,9 +26,7 @@ PAGE = """# Results
 
 The end.
 """
-ARCHIVED = {
-    f"docs/{name}.png" for name in ("known_groups", "sweep_xqb-es", "claims", "unadapted")
-}
+ARCHIVED = {f"docs/{name}.png" for name in ("known_groups", "sweep_xqb-es", "claims", "unadapted")}
 ABOUT = {"item": "i", "command": "c", "version": "1", "date": "2026-01-01", "inputs": {"data x": "12"}}
 
 

@@ -13,7 +13,7 @@ from sqa.files.records import json_document, json_lines, parse_json
 from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.latency_log import LogOptions, score
 from sqa.pipeline.config import load_run, run_from_mapping
-from sqa.pipeline.named import contestant_from, translator_from
+from sqa.pipeline.overrides import contestant_from, translator_from
 
 BOMB = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)) + "\n"
 ODD = {

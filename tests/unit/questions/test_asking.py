@@ -15,7 +15,7 @@ from sqa.questions.ask import ask, bisected
 from sqa.questions.make import make, rule_maker
 from sqa.questions.rules import Rules
 from sqa.questions.texts import Segment, TextOptions, Translated, translated
-from sqa.report.question_curves import draw
+from sqa.report.curves import draw_answered
 
 REFERENCES = ["In 1830 Bolívar left London.", "He had three thousand men."]
 SOURCES = ["En 1830 Bolívar dejó Londres .", "Tenía tres mil hombres ."]
@@ -196,10 +196,14 @@ def test_picture_shows_a_curve_for_each_system(tmp_path):
     pytest.importorskip("matplotlib")
     asked = [ask(each, QUESTIONS, READER) for each in (GOOD, LATE)]
     assert [round(point.value, 2) for point in measures.curve(asked[1], [0, 1, 2, 3])] == [0, 0.25, 0.75, 0.75]
-    paths = draw(asked, tmp_path / "answered.png")
+    paths = draw_answered(asked, tmp_path / "answered.png")
     assert sorted(path.name for path in paths) == ["answered.pdf", "answered.png"] and paths[0].stat().st_size > 1000
     refused(
-        ConfigError, "--plot: needs logs", draw, [replace(asked[0], system=replace(GOOD, unit=""))], tmp_path / "x.png"
+        ConfigError,
+        "--plot: needs logs",
+        draw_answered,
+        [replace(asked[0], system=replace(GOOD, unit=""))],
+        tmp_path / "x.png",
     )
 
 

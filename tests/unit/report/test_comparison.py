@@ -8,7 +8,7 @@ from small_runs import small_run
 
 from sqa.pipeline import folder as runs
 from sqa.pipeline import saving
-from sqa.report import comparison
+from sqa.report import data as comparison
 
 NAMES = ("a", "b_2", "c")
 

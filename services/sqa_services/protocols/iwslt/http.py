@@ -30,7 +30,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.schema import checked
 from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
-from sqa.pipeline.named import contestant_from
+from sqa.pipeline.overrides import contestant_from
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_token
 from sqa_services.net.server import Route, application, json_reply, reply, run_app, tornado_page

@@ -14,7 +14,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.pipeline.engine import stream
-from sqa.pipeline.named import contestant_from
+from sqa.pipeline.overrides import contestant_from
 from sqa_services.cli.protocols import client_iwslt
 from sqa_services.protocols.iwslt import session as sessions
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate

@@ -9,7 +9,7 @@ from stand_ins.iwslt_loopback import get, put, serving
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data.datasets import load_questions
-from sqa.pipeline.named import contestant_from
+from sqa.pipeline.overrides import contestant_from
 from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import Sentence
