@@ -16,14 +16,14 @@ from statistics import NormalDist
 import numpy as np
 
 from experiments.results_book.item import Item, inputs_of
-from experiments.results_book.ledger import Ledger, Row, row_of
+from experiments.results_book.ledger import Ledger, Row
 from experiments.results_book.tables import number
 from experiments.studies.preregistered import unseen
-from experiments.studies.text_at_pace import ALPHA, EW, PERMUTATIONS
+from experiments.studies.preregistered.questions import PACKAGES, POOL, chosen, write_questions
+from experiments.studies.text_at_pace import ALPHA, EW
 from sqa import metrics as metric_names
-from sqa.core.differences import compare, holm
-from sqa.core.schema import FULL, K
-from sqa.core.significance import bootstrap
+from sqa.core.differences import holm
+from sqa.core.schema import FULL
 from sqa.core.types import Floats
 from sqa.data.datasets import load_questions
 from sqa.results import markdown
@@ -32,7 +32,6 @@ QUESTIONS = 2016  # all usable questions after those of the first test
 DEVIATION = 0.2315  # standard deviation of the differences in EW in the first test, at k = 2
 SMALLEST, POWER = 0.02, 0.8  # difference that the test finds with probability POWER
 KS: tuple[int, ...] = (1, 2, 3)
-TEXTS: tuple[K, ...] = (*KS, FULL)
 BUZZERS = {"rerank": "rerank-translated", "gru": "gru"}  # guesser -> its buzzer
 PRIMARY = ("oracle-ew", "accuracy")
 PARTS = (unseen.OWN, unseen.FULL_TEXT, unseen.HUMAN)
@@ -50,11 +49,11 @@ def statistics(runs: Path) -> dict[tuple[str, ...], Floats]:
     """Return statistics (n, 2) by (guesser, text, k of the pace, metric); missing runs are computed."""
     path = runs / "unseen-second.jsonl"
     after = unseen.QUESTIONS
-    unseen.write_questions(unseen.chosen(load_questions(unseen.POOL), after + QUESTIONS)[after:], path)
-    tables: dict[tuple[str, ...], Floats] = {}
+    write_questions(chosen(load_questions(POOL), after + QUESTIONS)[after:], path)
+    tables: unseen.Tables = {}
     for guesser, buzzer in BUZZERS.items():
-        of_texts = unseen.played(unseen.configs(path, TEXTS, guesser, buzzer), runs)
-        tables |= {(guesser, *cell): table for cell, table in unseen.at_paces(of_texts, KS).items()}
+        results = unseen.played(path, runs, KS, guesser, buzzer)
+        tables |= {(guesser, *cell): table for cell, table in unseen.at_paces(results, KS).items()}
     return tables
 
 
@@ -63,17 +62,10 @@ def rows(tables: Mapping[tuple[str, ...], Floats]) -> Iterator[Row]:
     for guesser in BUZZERS:
         tests = {}
         for k, (name, metric) in product(map(str, KS), OUTCOMES.items()):
-            texts = {
-                part: tables[guesser, text, k, name] for part, text in zip(PARTS, (k, FULL, unseen.HUMAN), strict=True)
-            }
-            for part, stats in texts.items():
-                yield row_of((guesser, k, part), name, bootstrap(stats, metric), metric.unit, metric.signature())
-            own, full = texts[unseen.OWN], texts[unseen.FULL_TEXT]
-            gap, cell = compare(full, own, metric, PERMUTATIONS), (guesser, k, unseen.DIFFERENCE)
-            yield row_of(cell, name, gap, metric.unit, metric.signature())
-            error = np.std(full[:, 0] / full[:, 1] - own[:, 0] / own[:, 1], ddof=1) / np.sqrt(len(own))
-            yield Row(cell, f"{name}, detectable", float(unseen.DETECTED * error), n=len(own), unit=metric.unit)
-            tests[cell, name] = Row(cell, f"{name}, p", gap.p, n=len(own), unit="p")
+            own, full, human = (tables[guesser, text, k, name] for text in (k, FULL, unseen.HUMAN))
+            *of_texts, p, detectable = unseen.outcome_rows((guesser, k), own, full, human, metric)
+            yield from (*of_texts, detectable)
+            tests[p.cell, name] = p
         yield from tests.values()
         primary = [row for (_, name), row in tests.items() if name in PRIMARY]
         for row, corrected in zip(primary, holm([row.value for row in primary]), strict=True):
@@ -109,6 +101,6 @@ ITEMS = (
         ),
         blocks={guesser: partial(block, guesser=guesser) for guesser in BUZZERS},
         values=lambda _, runs: statistics(runs),
-        kept=f"needs {unseen.PACKAGES} and the recorded questions",
+        kept=f"needs {PACKAGES} and the recorded questions",
     ),
 )

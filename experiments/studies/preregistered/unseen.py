@@ -10,16 +10,11 @@ any question was translated.
 Oracle EW and accuracy of the same texts were added after the result of the test was known, with two-sided tests.
 """
 
-from __future__ import annotations
-
-import hashlib
-import json
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
@@ -27,42 +22,25 @@ from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Ledger, Row, row_of
 from experiments.results_book.pages import read_values
 from experiments.results_book.tables import number
-from experiments.studies.preregistered.repeats import nearest
+from experiments.studies.preregistered.questions import PACKAGES, POOL, chosen, write_questions
 from experiments.studies.text_at_pace import ALPHA, EW, PERMUTATIONS, at_pace
 from sqa import metrics as metric_names
-from sqa.core.answers import key
+from sqa.api.experiment import Entry, Experiment, Results
 from sqa.core.differences import compare, holm, null_of, p_value
-from sqa.core.errors import DataError
-from sqa.core.registry import GUESSERS
-from sqa.core.schema import FULL, K
+from sqa.core.schema import FULL
 from sqa.core.significance import bootstrap
-from sqa.core.types import Floats, Question
+from sqa.core.types import BuiltMetric, Floats
 from sqa.data.datasets import load_questions
-from sqa.data.own_questions import record_of
-from sqa.data.sentences import split
-from sqa.files.atomic import write_text
-from sqa.pipeline.config import RunConfig, read_parts, run_from_mapping
-from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import intervals
-from sqa.pipeline.parts import Parts
-from sqa.pipeline.runner import run_all
 from sqa.results import markdown
 
-POOL, TRAINING = "human-buzzes", ("tossups",)
-MODES = ("eng-cat", "cat-spa")  # Apertium pairs, used in sequence; no translator here was trained on their output
-PACKAGES = "apertium-eng-cat and apertium-spa-cat"
 QUESTIONS = 464  # `needed` of the XQB differences known when this was written
 SMALLEST, POWER = 0.02, 0.8  # difference in EW that the test finds with probability POWER
 KS: tuple[int, ...] = (2, 3)
-TEXTS: tuple[K, ...] = (*KS, FULL)
-GUESSER = {"name": "rerank"}
-HUMAN = "human text"
-OWN, FULL_TEXT, DIFFERENCE = "own text", "full-input text", "difference"
+OWN, FULL_TEXT, HUMAN, DIFFERENCE = "own text", "full-input text", "human text", "difference"
 ADDED = metric_names.build(["oracle-ew", "accuracy"])  # outcomes that were not registered
 DETECTED = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(POWER)  # standard errors found with probability POWER
-
-
-# ---------------------------------------------------------------------------------------------------------- questions
+Tables = dict[tuple[str, ...], Floats]
 
 
 def needed() -> int:
@@ -78,73 +56,12 @@ def needed() -> int:
     return int(np.ceil((quantiles * spread / SMALLEST) ** 2))
 
 
-def chosen(pool: Sequence[Question], n: int) -> list[Question]:
-    """Return the first n usable questions, in the order of the hashes of their ids.
-
-    A question is usable if no training text repeats it and the guesser can name its answer.
-    """
-    [config] = read_parts(guesser=GUESSER)
-    known = {key(page) for page in Parts().component(GUESSERS, config).pages}
-    repeats = {repeat.question for repeat in nearest(pool, TRAINING).values() if repeat.excluded}
-    usable = [question for question in pool if key(question.page) in known and question.id not in repeats]
-    if len(usable) < n:
-        raise DataError(f"{POOL}: {len(usable)} usable questions, {n} are needed")
-    return sorted(usable, key=lambda question: hashlib.sha256(f"unseen {question.id}".encode()).digest())[:n]
-
-
-def in_spanish(sentences: Sequence[str]) -> list[str]:
-    """Translate English sentences into Spanish; raise DataError if a sentence is lost or Apertium is missing."""
-    text = "\n".join(sentences) + "\n"
-    for mode in MODES:
-        try:
-            done = subprocess.run(["apertium", "-u", mode], input=text, capture_output=True, text=True, check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise DataError(f"apertium -u {mode}: {error}; install {PACKAGES}") from error
-        text = done.stdout
-    lines = text.split("\n")[:-1]
-    if len(lines) != len(sentences) or not all(line.strip() for line in lines):
-        raise DataError(f"apertium: {len(lines)} lines for {len(sentences)} sentences, or an empty one")
-    return lines
-
-
-def write_questions(questions: Sequence[Question], path: Path) -> None:
-    """Write the questions with their sentences in Spanish and the English text as the human translation."""
-    english = [[" ".join(words) for words in split(question.text, "en")] for question in questions]
-    spanish = iter(in_spanish([sentence for text in english for sentence in text]))
-    lines = []
-    for question, text in zip(questions, english, strict=True):
-        made = {"language": "es", "source": [next(spanish) for _ in text], "reference": text}
-        lines.append(json.dumps({**record_of(question), **made}, ensure_ascii=False))
-    write_text(path, "\n".join(lines) + "\n")
-
-
-# ----------------------------------------------------------------------------------------------------------- analysis
-
-
-def configs(
-    path: Path, texts: Sequence[K] = TEXTS, guesser: str = "rerank", buzzer: str = "rerank-translated"
-) -> dict[str, RunConfig]:
-    """Return the config of the run of each text, by name."""
-    translators: dict[str, dict[str, Any]] = {str(k): {"name": "waitk", "model": "es-en", "k": k} for k in texts}
-    translators[HUMAN] = {"name": "fixed", "text": "reference", "unit": "sentence"}
-    return {
-        name: run_from_mapping(
-            {
-                "name": f"{path.stem}-{name.replace(' ', '-')}{'' if guesser == 'rerank' else f'-{guesser}'}",
-                "dataset": str(path),
-                "translator": translator,
-                "guesser": {"name": guesser},
-                "buzzer": {"name": "mlp", "model": buzzer},
-                "metrics": ["ew", "bleu"],
-            }
-        )
-        for name, translator in translators.items()
-    }
-
-
-def played(of_texts: Mapping[str, RunConfig], runs: Path) -> dict[str, RunFolder]:
-    """Return the run of each text, by name; missing runs are computed."""
-    return dict(zip(of_texts, run_all(list(of_texts.values()), runs), strict=True))
+def played(path: Path, runs: Path, ks: Sequence[int], guesser: str, buzzer: str) -> Results:
+    """Return the runs of the text at each k, at full input, and of people; missing runs are computed."""
+    entries = [Entry(str(k), {"name": "waitk", "model": "es-en", "k": k}) for k in (*ks, FULL)]
+    entries.append(Entry(HUMAN, {"name": "fixed", "text": "reference", "unit": "sentence"}))
+    guessers = {guesser: (guesser, {"name": "mlp", "model": buzzer})}
+    return Experiment(entries, guessers, dataset=str(path), metrics=["ew", "bleu"], name=path.stem, runs=runs).run()
 
 
 def p_of(full: Floats, own: Floats) -> float:
@@ -158,11 +75,25 @@ def p_of(full: Floats, own: Floats) -> float:
     return float(p_value(gap(table.sum(axis=0)[None])[0], null_of(table, gap, PERMUTATIONS, 0))[0])
 
 
-def at_paces(of_texts: Mapping[str, RunFolder], ks: Sequence[int] = KS) -> dict[tuple[str, ...], Floats]:
+def at_paces(results: Results, ks: Sequence[int] = KS) -> Tables:
     """Return statistics (n, 2) by (text, k of the pace, metric), for the text at k, full input and the human text."""
-    traces = {name: list(run.open().traces) for name, run in of_texts.items()}
+    traces = {result.translator: list(result.run.traces) for result in results}
     cells = product(ks, (EW, *ADDED))
     return {(name, str(k), m.name): at_pace(traces[name], k, m) for k, m in cells for name in (str(k), FULL, HUMAN)}
+
+
+def outcome_rows(cell: tuple[str, ...], own: Floats, full: Floats, human: Floats, metric: BuiltMetric) -> list[Row]:
+    """Return the rows of the three texts, their difference, its two-sided p, and the detectable difference."""
+    texts = {OWN: own, FULL_TEXT: full, HUMAN: human}
+    about = metric.name, metric.unit, metric.signature()
+    rows = [row_of((*cell, part), about[0], bootstrap(stats, metric), *about[1:]) for part, stats in texts.items()]
+    gap, error = (
+        compare(full, own, metric, PERMUTATIONS),
+        np.std(full[:, 0] / full[:, 1] - own[:, 0] / own[:, 1], ddof=1),
+    )
+    detectable, where = float(DETECTED * error / np.sqrt(len(own))), (*cell, DIFFERENCE)
+    rows += [row_of(where, about[0], gap, *about[1:]), Row(where, f"{metric.name}, p", gap.p, n=len(own), unit="p")]
+    return [*rows, Row(where, f"{metric.name}, detectable", detectable, n=len(own), unit=metric.unit)]
 
 
 def rows(tables: Mapping[tuple[str, ...], Floats]) -> Iterator[Row]:
@@ -170,39 +101,29 @@ def rows(tables: Mapping[tuple[str, ...], Floats]) -> Iterator[Row]:
     tests = []
     for k, metric in product(map(str, KS), (EW, *ADDED)):
         own, full, human = (tables[name, k, metric.name] for name in (k, FULL, HUMAN))
-        for part, stats in ((OWN, own), (FULL_TEXT, full), (HUMAN, human)):
-            yield row_of((k, part), metric.name, bootstrap(stats, metric), metric.unit, metric.signature())
-        gap = compare(full, own, metric, PERMUTATIONS)
-        yield row_of((k, DIFFERENCE), metric.name, gap, metric.unit, metric.signature())
+        *of_texts, p, detectable = outcome_rows((k,), own, full, human, metric)
         if metric is EW:
             tests.append(Row((k, DIFFERENCE), "p", p_of(full, own), n=len(own), unit="p"))
-        error = np.std(full[:, 0] / full[:, 1] - own[:, 0] / own[:, 1], ddof=1) / np.sqrt(len(own))
-        yield Row((k, DIFFERENCE), f"{metric.name}, two-sided p", gap.p, n=len(own), unit="p")
-        yield Row((k, DIFFERENCE), f"{metric.name}, detectable", float(DETECTED * error), n=len(own), unit=metric.unit)
+        yield from (*of_texts, replace(p, metric=f"{metric.name}, two-sided p"), detectable)
     yield from tests
     for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
         yield Row(row.cell, "p after Holm", corrected, n=row.n, unit="p")
 
 
-def prepared(runs: Path) -> Path:
-    """Choose and translate the questions, write them to a file, and return its path."""
+def of_questions(runs: Path) -> Results:
+    """Choose and translate the questions, and return the runs on them."""
     path = runs / "unseen.jsonl"
     write_questions(chosen(load_questions(POOL), QUESTIONS), path)
-    return path
+    return played(path, runs, KS, "rerank", "rerank-translated")
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Yield the rows of the test, and BLEU of each text as a description."""
-    of_texts = played(configs(prepared(runs)), runs)
-    yield from rows(at_paces(of_texts))
+    results = of_questions(runs)
+    yield from rows(at_paces(results))
     [bleu] = metric_names.build(["bleu"])
-    for name, run in of_texts.items():
-        yield from intervals((name, "own pace"), [(bleu, run.stats["bleu"])])
-
-
-def values(_: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
-    """Return the statistics of each question, by (text, k of the pace, metric)."""
-    return at_paces(played(configs(prepared(runs)), runs))
+    for result in results:
+        yield from intervals((result.translator, "own pace"), [(bleu, result.stats["bleu"])])
 
 
 def block(ledger: Ledger) -> list[str]:
@@ -240,7 +161,7 @@ ITEMS = (
             models=("es-en", "bm25", "rerank", "buzzer-mlp-rerank-translated"), datasets=("human-buzz-questions",)
         ),
         blocks={"table": block, "other outcomes": other_outcomes},
-        values=values,
+        values=lambda _, runs: at_paces(of_questions(runs)),
         kept=f"needs {PACKAGES} and the recorded questions",
     ),
 )

@@ -10,8 +10,8 @@ from doubles import question
 from refusals import refused
 
 from experiments.results_book.ledger import Ledger
-from experiments.studies.preregistered import second, unseen
-from experiments.studies.preregistered.repeats import nearest
+from experiments.studies.preregistered import questions, second, unseen
+from experiments.studies.preregistered.questions import nearest
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 
@@ -39,7 +39,7 @@ def test_p_is_small_only_if_full_input_wins():
 
 def test_sentences_of_both_languages_stay_aligned(tmp_path, monkeypatch):
     program(tmp_path, monkeypatch, "cat")
-    unseen.write_questions(load_questions("mini-en")[:3], tmp_path / "made.jsonl")
+    questions.write_questions(load_questions("mini-en")[:3], tmp_path / "made.jsonl")
     for record in map(json.loads, (tmp_path / "made.jsonl").read_text().splitlines()):
         assert record["language"] == "es"
         assert record["reference"] == record["source"]
@@ -50,7 +50,7 @@ def test_sentences_of_both_languages_stay_aligned(tmp_path, monkeypatch):
 def test_lost_sentence_is_an_error(tmp_path, monkeypatch, script):
     program(tmp_path, monkeypatch, script)
     with pytest.raises(DataError, match="apertium"):
-        unseen.in_spanish(["one.", "two."])
+        questions.in_spanish(["one.", "two."])
 
 
 TEXT = "this river flows through cracow and warsaw before it reaches the baltic sea near gdansk in the north"
