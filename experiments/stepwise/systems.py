@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from experiments.contestants import names_of
-from experiments.grid import AblationConfig, finished, workshop
+from experiments.grid import AblationConfig, finished
 from experiments.outputs import LeftOut
 from sqa.core.errors import ConfigError
 from sqa.core.schema import K
@@ -167,7 +167,7 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
 @lru_cache(maxsize=32)
 def opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
     """Return a run, its lines and, if `aligned`, its errors; the run's summary is part of the cache key."""
-    run = open_run(folder, workshop(folder.parent).parts)
+    run = open_run(folder)
     traces = list(run.traces)
     if not aligned:
         return run, tuple(map(line_of, traces)), ()

@@ -158,7 +158,7 @@ class Store:
             questions = [convert(parse_json(line), Question) for line in self.content(path).splitlines()]
             if dataset_fingerprint(questions) != fingerprint:
                 raise ValueError("they differ from those that were written")
-        except (ValueError, ValidationError) as error:
+        except (OSError, ValueError, ValidationError) as error:
             raise DataError(f"{path}: the questions cannot be read: {error}; delete the file and run again") from error
         return questions
 

@@ -17,10 +17,9 @@ from sqa.core.trace import SCORES, scores_rows
 from sqa.core.types import Question
 from sqa.files.atomic import bytes_digest
 from sqa.files.records import parse_json
-from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint, read_table
+from sqa.files.store import Store, Traces, blocks_of, read_table
 from sqa.pipeline.config import RunConfig, run_in
 from sqa.pipeline.engine import BLOCK_SIZE, EMPTY_SENTENCES
-from sqa.pipeline.parts import Parts
 from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, STATS, SUMMARY, TIMES, stamp
 from sqa.results import MEASURED, NOTHING, Row
 
@@ -35,9 +34,9 @@ class _Summary(Struct):
     dataset: str
     signatures: dict[str, str]
     refusals: dict[str, str]
+    files: dict[FileName, str]  # name -> digest
     settings: dict[str, str] = {}
     stages: dict[str, Key] = {}  # msgspec copies the default
-    files: dict[FileName, str] = {}  # name -> digest; empty in runs of an earlier version
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class RunFolder:
         Raises DataError if the file is missing, or if it or the run has changed since the folder was read.
         """
         data = _bytes_of(self.folder / name, self.files)
-        if name not in self.files:  # earlier versions listed no digests; a rewritten run has another SUMMARY
+        if name not in self.files:  # TIMES has no digest, and a rewritten run has another SUMMARY
             _bytes_of(self.folder / SUMMARY, self.files)
         return data
 
@@ -73,9 +72,9 @@ class RunFolder:
             return None
         try:
             content = parse_json(self.bytes_of(TIMES))
-            times = {str(stage): float(seconds) for stage, seconds in content.get("seconds", content).items()}
-            stages = content.get("stages", self.stages)  # runs of earlier versions lack this key
-        except (ValueError, TypeError, AttributeError) as error:
+            times = {str(stage): float(seconds) for stage, seconds in content["seconds"].items()}
+            stages = content["stages"]
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
         if stages != self.stages:
             raise DataError(f"{path}: belongs to another run; run the config again")
@@ -102,24 +101,15 @@ class RunFolder:
             raise DataError(f"{self.folder / REPORT}: has no line {EMPTY_SENTENCES}; run the config again")
         return counts
 
-    def open(self, parts: Parts | None = None) -> FinishedRun:
+    def open(self) -> FinishedRun:
         """Return questions and traces from the store beside the folder; load no models and compute nothing.
 
-        If the store of an earlier version lacks the questions, the data set is read.  Raises DataError if the data set
-        has changed, or if the store lacks the run's stages or has a different schema.
+        Raises DataError if the store lacks the questions or the run's stages, or has a different schema.
         """
         if "translate" not in self.stages:
             raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
         store = Store(self.folder.resolve().parent)
-        if store.questions(self.dataset).is_file():
-            questions = store.kept(self.dataset)
-        else:
-            questions = (parts or Parts()).questions(self.config.dataset)
-            if dataset_fingerprint(questions) != self.dataset:
-                name = self.config.dataset.name
-                raise DataError(
-                    f"{self.folder}: made from questions other than those that {name} has now; run it again"
-                )
+        questions = store.kept(self.dataset)
         stages = {name: store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
         return FinishedRun(self.folder, self.config, questions, Traces(store, blocks_of(questions, BLOCK_SIZE), stages))
 
@@ -203,6 +193,6 @@ def _read(path: Path, digests: Mapping[str, str]) -> bytes:
     return data
 
 
-def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:
+def open_run(folder: Path) -> FinishedRun:
     """Return the run that `sqa run` wrote to `folder`: `read`, then `RunFolder.open`."""
-    return read(folder).open(parts)
+    return read(folder).open()

@@ -22,7 +22,6 @@ from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import curve_named, log_reciprocal_rank
 from sqa.pipeline.folder import open_run
-from sqa.pipeline.parts import Parts
 from sqa.report.data import Gap, Reported, described, one_line, over_trainings, untrained
 from sqa.report.plots import PAGE, Drawn, Panel, finish, lines, over_k
 from sqa.results import Frame, Row, Table, row_of
@@ -197,12 +196,11 @@ def _right(trace: QuestionTrace, step: int) -> bool:
 def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     rows: dict[tuple[str, ...], list[Row]] = {}  # (series, k, share of the source) -> a row for each training
     gaps: list[Drawn | Gap] = []
-    parts = Parts()
     for name, run in ((name, run) for name, runs in series.items() for run in runs):
         try:
             if run.saved.config.guesser is None:
                 raise NotComputable("no guesser ran")
-            values = np.array([wins_at(trace) for trace in open_run(run.saved.folder, parts).traces])
+            values = np.array([wins_at(trace) for trace in open_run(run.saved.folder).traces])
         except SqaError as error:
             gaps.append(Gap("expected wins over the source read", (run.label,), one_line(str(error))))
             continue

@@ -22,7 +22,6 @@ from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
 from sqa.pipeline.folder import FinishedRun, open_run
 from sqa.pipeline.paired import on_other_questions
-from sqa.pipeline.parts import Parts
 from sqa.report.data import check_distinct
 from sqa.report.html import page_file, rendered, source_hash
 from sqa.report.viewer_data import ViewConfig, page_data
@@ -59,8 +58,7 @@ def main(
 def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
     """Return the runs.  Raises ConfigError if a folder is named twice or if the runs have different questions."""
     check_distinct(folders)
-    parts = Parts()
-    opened = [open_run(folder, parts) for folder in folders]
+    opened = [open_run(folder) for folder in folders]
     first = opened[0]
     for run in opened[1:]:
         if run.questions != first.questions:
