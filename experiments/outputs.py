@@ -1,4 +1,4 @@
-"""Output of an item of `sqa reproduce`: tables (CSV), pictures, pages, differences with intervals.
+"""Output of an item of `sqa reproduce`: tables (CSV), pictures, pages, differences with intervals, rows in the store.
 
 `beside` adds the paper's finding, our finding, and the reason for the difference.
 """
@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from tqdm import tqdm
 
 from sqa import results
 from sqa.core.differences import Comparison
+from sqa.core.errors import DataError
+from sqa.core.trace import table_of
 from sqa.files.atomic import write_text
+from sqa.files.store import Stage, Store
 from sqa.report import plots
 from sqa.report.plots import save, style
 from sqa.results import Frame, Row, Table, markdown, row_of, show_lines
@@ -80,6 +84,35 @@ class Outputs:
         """Write a text file to the item's folder."""
         write_text(self.folder / name, text)
         self.paths.append(self.folder / name)
+
+
+def cached_rows(
+    store: Store,
+    stage: Stage,
+    ids: Sequence[str],
+    make: Callable[[slice], Iterable[tuple[Any, ...]]],
+    title: str,
+    **kinds: str,
+) -> list[tuple[Any, ...]]:
+    """Return a tuple of values for each question, in order, with one value for each column in `kinds`.
+
+    The rows are stored in blocks, so a killed command resumes at the first missing one.
+
+    `make` computes the tuples of a block that is not in the store.  `title` is shown at the progress bar.
+    """
+    schema = {"question_id": "text", **kinds}
+    blocks = -(-len(ids) // stage.block_size)
+    if store.missing(stage, blocks):
+        with store.working_on(stage):
+            for index in tqdm(store.missing(stage, blocks), desc=title, unit="block", mininterval=2):
+                block = slice(index * stage.block_size, (index + 1) * stage.block_size)
+                rows = ([id, *row] for id, row in zip(ids[block], make(block), strict=True))
+                store.write(stage, index, table_of(schema, rows))
+    tables = [store.read(stage, index, schema) for index in range(blocks)]
+    columns = [[value for table in tables for value in table[name].to_list()] for name in schema]
+    if columns[0] != list(ids):
+        raise DataError(f"{store.folder(stage)}: its rows do not match the questions; delete it and run again")
+    return list(zip(*columns[1:], strict=True))
 
 
 FILE = Path(__file__).with_name("paper") / "side_by_side.yaml"

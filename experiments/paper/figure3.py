@@ -8,8 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 from experiments.grid import System
-from experiments.results_book import grid_rows
-from experiments.results_book.item import Block
+from experiments.results_book.item import Block, of_grid, values_of
 from experiments.results_book.ledger import Ledger, Row
 from experiments.results_book.pages import ledger_of
 from experiments.results_book.tables import Column, columns, pivot, table
@@ -138,10 +137,10 @@ def human_at_pace() -> list[Row]:
 
 
 ITEMS = (
-    grid_rows.of_grid(
+    of_grid(
         "over-k",
         "expected wins, quality and lag over k (Figure 3)",
-        values=grid_rows.values_of(HEADLINE, in_table),
+        values=values_of(HEADLINE, in_table),
         blocks={
             "story": picked(
                 ["translator", "k"],

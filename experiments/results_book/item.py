@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from experiments import grid as grids
+from experiments.grid import AblationConfig
 from experiments.results_book import tables
 from experiments.results_book.ledger import DIGITS, Ledger, Row
 from experiments.results_book.tables import Block as Block
+from sqa.api.experiment import COLUMNS, Cell, Results
 from sqa.core.errors import ConfigError
 from sqa.core.own import in_file, short
 from sqa.core.own.code import named
@@ -27,7 +30,7 @@ from sqa.core.types import Floats
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import files_digest
 from sqa.files.yaml_reader import read_yaml
-from sqa.pipeline.config import to_mapping
+from sqa.pipeline.config import load, to_mapping
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -165,3 +168,48 @@ def _strings(value: Any) -> set[str]:
         return {value}
     parts = [*value, *value.values()] if isinstance(value, dict) else value
     return set().union(*map(_strings, parts)) if isinstance(parts, list) else set()
+
+
+# ---------------------------------------------------------------------------------------- items on the runs of a grid
+
+
+def measure_grid(config_path: Path, runs: Path) -> Iterable[Row]:
+    """Return the rows of every cell of a grid's config; missing runs are computed."""
+    return finished_grid(config_path, runs).frame.rows
+
+
+def finished_grid(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> Results:
+    """Return the wanted cells of a grid; missing runs are computed."""
+    return grids.finished(load(config_path, AblationConfig), runs, wanted)
+
+
+def grid_inputs(config_path: Path) -> dict[str, str]:
+    """Return digests of the config, of the models that it names, and of its data sets."""
+    config = load(config_path, AblationConfig)
+    digests = {f"config {config_path.name}": digest_of(replace(config, workers=None))}  # `workers` does not matter
+    return digests | model_digests(config) | dataset_digests(config.datasets)
+
+
+def values_of(
+    metrics: tuple[str, ...], wanted: Callable[[Cell], bool]
+) -> Callable[[Path, Path], dict[tuple[str, ...], Floats]]:
+    """Return a function of (config, runs) that returns the statistics of `metrics` for the wanted cells of a grid."""
+
+    def tables(config: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
+        grid = finished_grid(config, runs, wanted)
+        return {(*one.cell.key, name): one.stats[name] for one in grid for name in metrics if name in one.stats}
+
+    return tables
+
+
+def of_grid(
+    name: str,
+    shows: str,
+    *,
+    config: str = "ablation.yaml",
+    columns: tuple[str, ...] = COLUMNS,
+    measure: Callable[[Path, Path], Iterable[Row]] = measure_grid,
+    **options: Any,
+) -> Item:
+    """Return an item that is measured on the runs of a grid and has the inputs of these runs."""
+    return Item(name, shows, config, columns, measure, grid_inputs, **options)

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.paper.figure3 import BEST, NAMES
-from experiments.results_book import grid_rows
-from experiments.results_book.item import Block
+from experiments.results_book.item import Block, finished_grid, of_grid
 from experiments.results_book.ledger import Ledger, Row, row_of
 from experiments.results_book.tables import Column, pivot
 from sqa import metrics as metric_names
@@ -46,7 +45,7 @@ def rescheduled(trace: QuestionTrace, k: int) -> QuestionTrace:
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield, for each translator and k, the metrics of the full-input text at wait-k's pace and the two differences."""
-    grid = grid_rows.finished(config_path, runs, lambda cell: cell.contestant == BEST)
+    grid = finished_grid(config_path, runs, lambda cell: cell.contestant == BEST)
     for dataset, family in dict.fromkeys((row.cell.dataset, row.cell.family) for row in grid):
         series = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
         if "full" in series and len(series) > 2:
@@ -96,7 +95,7 @@ def differences(translator: str, *ks: str) -> Block:
 
 
 ITEMS = (
-    grid_rows.of_grid(
+    of_grid(
         "delay-or-text",
         "cost and benefit of waiting: one text at two paces, two texts at one pace",
         columns=COLUMNS,

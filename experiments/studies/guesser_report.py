@@ -28,9 +28,8 @@ import numpy as np
 
 from experiments.contestants import NamedContestant, check_labels, components, sift
 from experiments.grid import usable
-from experiments.outputs import LeftOut, Outputs
+from experiments.outputs import LeftOut, Outputs, cached_rows
 from experiments.results_book.ledger import Row, row_of
-from experiments.row_cache import cached_rows
 from guessers.evaluate import DEPTH, rank_of
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable

@@ -27,7 +27,7 @@ import numpy as np
 
 from experiments.grid import AblationConfig
 from experiments.paper.figure3 import BEST, NAMES
-from experiments.results_book import grid_rows
+from experiments.results_book.item import finished_grid, of_grid
 from experiments.results_book.ledger import Ledger, Row, row_of
 from experiments.results_book.tables import number
 from experiments.studies.delay_or_text import rescheduled
@@ -73,7 +73,7 @@ def read(config_path: Path, runs: Path) -> tuple[list[Texts], dict[str, list[Que
         of_human = (cell.family, cell.k) == ("reference", FULL)
         return cell.contestant == BEST and (of_human or (cell.family in TRANSLATORS and cell.k in KS))
 
-    grid = grid_rows.finished(config_path, runs, wanted)
+    grid = finished_grid(config_path, runs, wanted)
     traces = {(r.cell.dataset, r.cell.family, r.cell.k): r.run.traces for r in grid}
     found = []
     for dataset, translator in product(DATASETS, TRANSLATORS):
@@ -104,7 +104,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 def human_line(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield EW and oracle EW of the human translation at the pace of every k of the grid."""
-    grid = grid_rows.finished(config_path, runs, lambda c: (c.contestant, c.family, c.k) == (BEST, "reference", FULL))
+    grid = finished_grid(config_path, runs, lambda c: (c.contestant, c.family, c.k) == (BEST, "reference", FULL))
     for result, k in product(grid, load(config_path, AblationConfig).k):
         for metric in (EW, ORACLE):
             interval = bootstrap(at_pace(result.run.traces, k, metric), metric)
@@ -193,7 +193,7 @@ def figure(ledger: Ledger) -> plots.Figure:
 
 
 ITEMS = (
-    grid_rows.of_grid(
+    of_grid(
         "text-at-pace",
         "primary analysis: texts of different k at the same pace, from k = 2",
         columns=("dataset", "translator", "k", "part"),
@@ -202,7 +202,7 @@ ITEMS = (
         blocks={"table": block, "verdicts": verdicts},
         figures={"docs/text_at_pace.png": figure},
     ),
-    grid_rows.of_grid(
+    of_grid(
         "human-at-pace",
         "the human translation at wait-k's pace: the reference line of Figure 3",
         columns=("dataset", "k"),

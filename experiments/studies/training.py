@@ -15,8 +15,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from experiments.grid import CONTINUED, SEPARATE, AblationConfig
-from experiments.results_book import grid_rows
-from experiments.results_book.item import Item
+from experiments.results_book.item import Item, finished_grid
 from experiments.results_book.ledger import Row
 from experiments.results_book.tables import DEVIATION
 from sqa import metrics as metric_names
@@ -44,7 +43,7 @@ def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], un
 
 def answers(config: Path, runs: Path) -> Iterator[Row]:
     """Yield the rows of `rows_of` for a grid's config; missing runs are computed."""
-    return rows_of(grid_rows.finished(config, runs), load(config, AblationConfig).resamples)
+    return rows_of(finished_grid(config, runs), load(config, AblationConfig).resamples)
 
 
 def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:

@@ -14,7 +14,8 @@ from small_ablation import changed as with_keys
 from experiments.grid import AblationConfig
 from experiments.outputs import Outputs
 from experiments.paper import figure3
-from experiments.results_book import grid_rows, pages
+from experiments.results_book import pages
+from experiments.results_book.item import finished_grid, measure_grid, values_of
 from experiments.studies import delay_or_text
 from sqa.core.errors import DataError
 from sqa.core.significance import bootstrap
@@ -41,7 +42,7 @@ def config(tmp_path_factory):
 @pytest.fixture(scope="module")
 def runs(config):
     """Return a folder in which the config's runs have finished."""
-    grid_rows.finished(config, config.parent / "runs")
+    finished_grid(config, config.parent / "runs")
     return config.parent / "runs"
 
 
@@ -59,7 +60,7 @@ def record(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "measure"),
     [
-        ("over-k", grid_rows.measure),
+        ("over-k", measure_grid),
         ("delay-or-text", delay_or_text.measure),
     ],
 )
@@ -71,11 +72,11 @@ def test_items_of_the_grid_equal_recorded_rows(config, runs, record, name, measu
 
 def test_question_values_give_the_intervals_of_rows(config, runs, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "LEDGERS", tmp_path)
-    wanted = grid_rows.values_of(figure3.HEADLINE, lambda cell: cell.contestant == figure3.BEST)
+    wanted = values_of(figure3.HEADLINE, lambda cell: cell.contestant == figure3.BEST)
     pages.write_values("over-k", wanted(config, runs))
     written = pages.values_path("over-k").read_bytes()
     tables = pages.read_values("over-k")
-    rows = [row for row in grid_rows.measure(config, runs) if row.key in tables]
+    rows = [row for row in measure_grid(config, runs) if row.key in tables]
     assert len(rows) == len(tables) == 2 * (len(KS) + 2) * len(figure3.HEADLINE)
     for row in rows:
         interval = bootstrap(tables[row.key], *build([row.metric]), load(config, AblationConfig).resamples)

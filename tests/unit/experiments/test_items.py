@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from experiments.row_cache import cached_rows
+from experiments.outputs import cached_rows
 from sqa.files.store import Stage, Store
 
 
