@@ -44,8 +44,8 @@ def prepare(folder: Path, delay: float) -> None:
 
 
 def results(runs: Path) -> dict[str, bytes]:
-    """Return every file of the runs except the store and the wall times."""
-    files = [path for path in sorted(runs.glob("**/*")) if path.is_file() and path.name != "times.json"]
+    """Return every file of the runs except the store."""
+    files = [path for path in sorted(runs.glob("**/*")) if path.is_file()]
     return {str(p.relative_to(runs)): p.read_bytes() for p in files if p.relative_to(runs).parts[0] != "store"}
 
 

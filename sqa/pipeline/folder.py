@@ -20,7 +20,7 @@ from sqa.files.records import parse_json
 from sqa.files.store import Store, Traces, blocks_of, read_table
 from sqa.pipeline.config import RunConfig, run_in
 from sqa.pipeline.engine import BLOCK_SIZE, EMPTY_SENTENCES
-from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, STATS, SUMMARY, TIMES, stamp
+from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, STATS, SUMMARY, stamp
 from sqa.results import MEASURED, NOTHING, Row
 
 Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # stage key, a folder name in the store
@@ -54,38 +54,12 @@ class RunFolder:
     files: dict[str, str] = field(default_factory=dict)  # name -> digest when read; empty without a folder
     settings: dict[str, str] = field(default_factory=dict)  # the rest of every signature (`saving.signed`)
 
-    def bytes_of(self, name: str) -> bytes:
-        """Return the bytes of a file in the folder.
-
-        Raises DataError if the file is missing, or if it or the run has changed since the folder was read.
-        """
-        data = _bytes_of(self.folder / name, self.files)
-        if name not in self.files:  # TIMES has no digest, and a rewritten run has another SUMMARY
-            _bytes_of(self.folder / SUMMARY, self.files)
-        return data
-
-    @property
-    def times(self) -> dict[str, float] | None:
-        """Wall seconds of the stages; None if not recorded.  Raises DataError if the file is damaged."""
-        path = self.folder / TIMES
-        if not path.is_file():
-            return None
-        try:
-            content = parse_json(self.bytes_of(TIMES))
-            times = {str(stage): float(seconds) for stage, seconds in content["seconds"].items()}
-            stages = content["stages"]
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DataError(f"{path}: damaged ({error}); delete it") from error
-        if stages != self.stages:
-            raise DataError(f"{path}: belongs to another run; run the config again")
-        return times
-
     @property
     def report(self) -> dict[str, Row]:
         """Rows of the report by metric, rounded to six digits.  Raises DataError if the file is damaged."""
         path = self.folder / REPORT
         try:
-            header, *lines = self.bytes_of(REPORT).decode().removesuffix("\n").split("\n")
+            header, *lines = _bytes_of(path, self.files).decode().removesuffix("\n").split("\n")
             if header.split("\t") != list(MEASURED):
                 raise ValueError("not the header of a report")
             rows = [_report_row(line) for line in lines]

@@ -29,7 +29,6 @@ from sqa.pipeline.engine import ANSWERED, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunR
 from sqa.results import Frame, Row, row_of
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
-TIMES = "times.json"  # {"stages": {stage: store key}, "seconds": {stage: wall time if computed at once}}
 RESAMPLES = 1000
 UNKNOWN_PAGES = PRINTED[2]
 COUNTED = ("questions", "sentences", "replies", "tokens")  # units of counts
@@ -116,21 +115,14 @@ def pack(result: RunResult) -> dict[str, bytes]:
     summary["files"] = {name: bytes_digest(data) for name, data in files.items()}
     return {
         **files,
-        TIMES: json.dumps(result.seconds).encode(),
         SUMMARY: (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode(),
     }
 
 
 def unpack(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write the files of `pack`, all or none; recorded times of the same stages are kept.
-
-    On a full disk the previous run is kept.  The folder is locked, so each of several equal runs sees the times of the
-    previous one.
-    """
+    """Write the files of `pack`, all or none; on a full disk the previous run is kept."""
     with locked(folder):
-        stages = parse_json(files[SUMMARY])["stages"]
-        content = {"stages": stages, "seconds": times_of(folder, stages) | parse_json(files[TIMES])}
-        write_together(folder, {**files, TIMES: f"{json.dumps(content)}\n".encode()})
+        write_together(folder, files)
 
 
 def hub_models(config: object) -> dict[str, str]:
@@ -171,15 +163,6 @@ def stages_of(folder: Path) -> dict[str, str]:
         return dict(parse_json((folder / SUMMARY).read_bytes())["stages"])
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-
-
-def times_of(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
-    """Return the times that an earlier run in this folder recorded for the same stages."""
-    try:
-        earlier, times = stages_of(folder), parse_json((folder / TIMES).read_bytes())["seconds"]
-        return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
-    except (FileNotFoundError, ValueError, KeyError, AttributeError):
-        return {}  # missing, or not written by this program
 
 
 def stamp(dataset: str) -> dict[str, str]:

@@ -73,7 +73,6 @@ class Reported:
     refusals: dict[str, str]  # metric -> reason for its missing value
     digits: dict[str, int]  # metric -> decimal places, only for metrics with a value
     components: tuple[Component, ...]
-    seconds: dict[str, float] | None  # wall time by stage
     gaps: tuple[Gap, ...]  # values missing from the run's folder
 
     @property
@@ -168,7 +167,7 @@ def _read(folder: Path, label: str) -> Reported:
     components, gaps = _components(saved, label)
     if (answered := rows.get(ANSWERED)) and not answered.value:
         gaps.append(Gap("answers", (label,), answered.signature.removeprefix("none: ")))
-    return Reported(label, saved, rows, refusals, _digits(saved), components, saved.times, tuple(gaps))
+    return Reported(label, saved, rows, refusals, _digits(saved), components, tuple(gaps))
 
 
 def _digits(saved: RunFolder) -> dict[str, int]:

@@ -86,9 +86,6 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
         rows, missing = data_files(run)
         files += rows
         gaps += missing
-    timed = list(dict.fromkeys(stage for run in reported for stage in run.seconds or ()))
-    if not timed:
-        gaps.append(Gap("wall times", (), "these runs did not record them"))
     config = dump_yaml(to_mapping(reported[0].saved.config)).rstrip("\n")
     text = _template(reported).render(
         title=title(reported),
@@ -100,7 +97,6 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
         files=dict.fromkeys(files),
         components=_components(reported),
         program=f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})",
-        timed=timed,
         fence="`" * max(3, 1 + max(map(len, re.findall("`+", config)), default=0)),
         config=config,
     )

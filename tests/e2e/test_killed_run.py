@@ -58,9 +58,9 @@ def kill_after(process: BaseProcess, folder: Path, blocks: int) -> bool:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return the content of every file by path, except for wall times and the `.partial` files of killed writers."""
+    """Return the content of every file by path, except for the `.partial` files of killed writers."""
     files = [path for path in sorted(folder.glob("runs/**/*")) if path.is_file() and path.suffix != ".partial"]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files if path.name != "times.json"}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def test_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:

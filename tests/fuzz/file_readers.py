@@ -262,9 +262,8 @@ def _of_results() -> list[Reader]:
         _file("curve", "c.json", json.dumps(good.CURVE).encode(), JSON, curve_in),
         _file("scores", "s.tsv", scores, TABLE, lambda path: read_scores(path, SEGMENTS)),
     ]
-    for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": by.BYTES, "times.json": JSON}.items():
+    for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": by.BYTES}.items():
         read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.npz" else export
-        read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
         # these messages quote a corrupted name instead of the file name
         named = ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
         entries.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))

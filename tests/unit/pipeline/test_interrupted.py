@@ -2,7 +2,6 @@
 
 import errno
 import io
-import json
 import os
 import random
 import shutil
@@ -56,7 +55,7 @@ def seen(folder: Path) -> Any:
     """Return everything that readers see of a run."""
     run = runs.read(folder)
     stats = {name: rows.tolist() for name, rows in run.stats.items()}
-    return run.config, run.dataset, run.stages, stats, run.times, run.report
+    return run.config, run.dataset, run.stages, stats, run.report
 
 
 def seen_or_refused(folder: Path) -> Any:
@@ -70,8 +69,7 @@ def seen_or_refused(folder: Path) -> Any:
 
 def packed(tmp_path: Path, k: int) -> dict[str, bytes]:
     done = small_run(tmp_path, translator={"name": "doubles:build_translator", "k": k})
-    files = saving.pack(done)
-    return {**files, saving.TIMES: json.dumps(dict.fromkeys(done.stages, float(k))).encode()}
+    return saving.pack(done)
 
 
 @pytest.fixture
@@ -149,20 +147,11 @@ def test_file_of_another_run_is_refused(tmp_path, old_and_new, name) -> None:
     )
 
 
-def test_times_of_another_run_are_refused(tmp_path, old_and_new) -> None:
-    for number, files in enumerate(old_and_new):
-        saving.unpack(files, tmp_path / str(number))
-    (tmp_path / "0" / saving.TIMES).write_bytes((tmp_path / "1" / saving.TIMES).read_bytes())
-    opened = runs.read(tmp_path / "0")
-    refused(DataError, r"times\.json: belongs to another run; run the config again", lambda: opened.times)
-
-
 def test_rewritten_run_is_refused(tmp_path, old_and_new) -> None:
     old, new = old_and_new
     saving.unpack(old, tmp_path / "t")
     opened = runs.read(tmp_path / "t")
     saving.unpack(new, tmp_path / "t")
-    refused(DataError, r"run\.json: damaged, changed", lambda: opened.times)
     refused(DataError, r"report\.tsv: damaged, changed", lambda: opened.report)
 
 

@@ -108,7 +108,7 @@ def test_workers_fit_the_memory(tmp_path):
 def made_with(workers, folder, name):
     """Compute two runs together and a third run alone, and return the content of their files in folder/name.
 
-    Locks, times and the `.partial` files that killed writers leave do not count.
+    Locks and the `.partial` files that killed writers leave do not count.
     """
     translators = [{"name": "doubles:build_dying", "k": k} for k in (1, 2, 3)]
     one, two, three = (small_config(folder, 9, name=f"k{t['k']}", translator=t) for t in translators)
@@ -119,7 +119,7 @@ def made_with(workers, folder, name):
     saving.save(result, runs)
     assert result.made == dict.fromkeys(engine.STAGES, 1) and min(result.seconds.values()) > 0
     files = (path for path in sorted(runs.rglob("*")) if path.is_file() and path.suffix not in (".lock", ".partial"))
-    return {str(path.relative_to(runs)): path.read_bytes() for path in files if path.name != "times.json"}
+    return {str(path.relative_to(runs)): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")

@@ -35,13 +35,12 @@ def test_saved_run_has_stable_bytes_and_round_trips(tmp_path):
     done = result(tmp_path)
     folder = saving.save(done, tmp_path / "runs")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.npz", "times.json"}
+    assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.npz"}
     saving.save(result(tmp_path), tmp_path / "runs")
-    saving.unpack(saving.pack(result(tmp_path)), folder)  # the times of equal stages are kept
+    saving.unpack(saving.pack(result(tmp_path)), folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     saving.unpack(saving.pack(done), tmp_path / "there")
     assert {path.name: path.read_bytes() for path in (tmp_path / "there").iterdir()} == before
-    assert set(json.loads(before["times.json"])["seconds"]) == set(done.stages)
     again = runs.read(folder)
     assert again.config == done.config == load_run(folder / "config.yaml")
     assert again.questions == tuple(q.id for q in done.questions)

@@ -59,7 +59,7 @@ def test_texts_and_tables_match_reference(report: Path, keep: Keep) -> None:
     for path in sorted(report.rglob("*")):
         if path.suffix in (".md", ".csv", ".tsv"):
             text = path.read_text("utf-8")
-            keep(path.name, re.sub(r"## (Versions|Wall times)\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE))
+            keep(path.name, re.sub(r"## (Versions)\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE))
 
 
 def section(text: str, heading: str) -> str:
@@ -118,7 +118,6 @@ def test_report_names_runs_and_origins(report: Path, sweep: list[Path]) -> None:
 def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quality = [{"comet": {"model": "nowhere/such-a-model"}}]
     run = make(tmp_path, "nobody", guesser=None, buzzer=None, metrics=["ew", "bleu", "al"], quality=quality)
-    (run / saving.TIMES).write_text("{}")  # as if all stages were stored already
     main([run], tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text()
     gaps = section(text, "## Not computed, and why")
@@ -128,7 +127,6 @@ def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "`ew` (every run): no guesser ran on q0." in gaps
     assert "`expected wins over the source read` (every run): no guesser ran." in gaps
     assert "`figure over k` (every run): no two runs differ only in k." in gaps
-    assert "`wall times`: these runs did not record them." in gaps
     assert "`bertscore`, `bleurt` (every run): not requested in the config (quality)." in gaps
     shown = {row[0]: row[2] for row in cells(section(text, "### Scores"))[1:]}
     assert (shown["`ew`"], shown["`comet`"]) == ("n/a", "n/a")
