@@ -128,7 +128,7 @@ def experiment(config: AblationConfig, datasets: Sequence[str], runs: Path, mode
     """
     human = {"name": "fixed", "text": "reference"}
     named = zip(names_of(config.contestants).values(), config.contestants, strict=True)
-    guessers = {name: (contestant.guesser, contestant.buzzer) for name, contestant in named}
+    guessers: dict[str, tuple[Any, Any]] = {name: (one.guesser, one.buzzer) for name, one in named}
     return Experiment(
         translators=[
             *_translators(config, list(dict.fromkeys(map(source_language, datasets)))),
