@@ -42,7 +42,7 @@ def data_list() -> None:
 def data_fetch(names: Names = None) -> None:
     """Download files from the mirror or their public source.
 
-    Every byte is checked.
+    The sha256 of each file is checked.
     """
     from sqa.data import download
 

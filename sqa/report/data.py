@@ -16,6 +16,7 @@ from sqa.core.differences import holm
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.own import short
 from sqa.core.registry import did_you_mean
+from sqa.core.schema import FULL, K
 from sqa.data import datasets, download
 from sqa.files.atomic import file_digest
 from sqa.files.store import Store, digest
