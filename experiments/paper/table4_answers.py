@@ -15,7 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from experiments.outputs import cached_rows
-from guessers.cached_vectors import cached_vectors
+from guessers.classifier_files import cached_vectors
 from guessers.open_qa import passages as shelf
 from guessers.open_qa import short_answers
 from guessers.open_qa.passages import Passage, PassageIndex

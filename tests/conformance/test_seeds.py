@@ -19,7 +19,7 @@ from guessers import noise
 from guessers.rerank import train as fitting
 from smt.lm.adapter import adapt, factors
 from smt.lm.network import CausalLM
-from smt.training.lexical import back_translate_lexically
+from smt.training.lexical_lines import back_translate_lexically
 from sqa.core.differences import permuted_sums
 from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.data.texts import Tossup
