@@ -13,11 +13,11 @@ import copy
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, in_batches, policy_of, simultaneous
+from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, policy_of, simultaneous
+from sqa.core.compute import buckets
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.languages import Pair, certain_pair, code_of
 from sqa.core.packages import need
@@ -191,12 +191,17 @@ class Pretrained:
         return generation
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the target words of each text, which are () for a blank text."""
-        encode = partial(self.codec.encode, limit=self.limit)
-        return in_batches(texts, encode, self._words, self.config.batch_tokens)
+        """Return the target words of each text, which are () for a blank text.
 
-    def _words(self, rows: list[list[int]]) -> list[tuple[str, ...]]:
-        return [self.codec.decode(pieces) for pieces in self.generate(rows)]
+        Texts of similar length are translated together.
+        """
+        words: list[tuple[str, ...]] = [()] * len(texts)
+        filled = [i for i, text in enumerate(texts) if text.strip()]
+        rows = self.codec.encode([texts[i] for i in filled], self.limit)
+        for group in buckets([len(row) for row in rows], self.config.batch_tokens):
+            for i, pieces in zip(group, self.generate([rows[i] for i in group]), strict=True):
+                words[filled[i]] = self.codec.decode(pieces)
+        return words
 
     def generate(self, rows: list[list[int]]) -> list[list[int]]:
         """Return the target pieces of rows of source pieces, without the start token."""

@@ -54,7 +54,11 @@ def decode_batch(
     waiting = by_length(sentences, max(1, rows // (beam.n if beam else 1)))
     while waiting:
         numbers = waiting.pop(0)
-        if (words := _words_of(writer, [sentences[i] for i in numbers], schedule, beam)) is None:
+        try:
+            words = _decode(writer, [sentences[i] for i in numbers], schedule, beam)
+        except torch.OutOfMemoryError:
+            if len(numbers) == 1:
+                raise
             half = len(numbers) // 2
             waiting[:0] = [numbers[:half], numbers[half:]]
             continue
@@ -63,21 +67,10 @@ def decode_batch(
     return written
 
 
-def _words_of(
-    writer: Writer, sources: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None
-) -> list[list[Written]] | None:
-    """Translate non-empty sentences together; return None if there are several and they do not fit into memory."""
-    try:
-        return _decode(writer, sources, schedule, beam)
-    except torch.OutOfMemoryError:
-        if len(sources) == 1:
-            raise
-        return None
-
-
 def _decode(
     writer: Writer, sources: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None
 ) -> list[list[Written]]:
+    """Translate non-empty sentences together."""
     n = beam.n if beam else 1
     written: list[list[Written]] = [[] for _ in sources]
     numbers = list(range(len(sources)))

@@ -25,19 +25,16 @@ its final text is the system's full-input translation.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast
 
 from smt.policies.policy import Policy, Words, own_policy, writes
 from smt.policies.waitk import FULL, WaitK
-from sqa.core.compute import buckets
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.own import OwnPart, short
 from sqa.core.registry import POLICIES
 from sqa.core.schema import parse_k
 from sqa.core.types import Emission, Question, Write
 from sqa.files.store import digest
-
-Row = TypeVar("Row", bound=Sequence[object])
 
 
 class FullInput(Protocol):
@@ -48,25 +45,6 @@ class FullInput(Protocol):
 
     def fingerprint(self) -> str:
         """Return a SHA-256 of everything that can change the words."""
-
-
-def in_batches(
-    texts: Sequence[str],
-    encode: Callable[[list[str]], Sequence[Row]],
-    translate: Callable[[list[Row]], Sequence[tuple[str, ...]]],
-    tokens: int,
-) -> list[tuple[str, ...]]:
-    """Return the target words of each text, which are () for a blank text.
-
-    Texts of similar length are translated in batches of at most `tokens` pieces.
-    """
-    words: list[tuple[str, ...]] = [()] * len(texts)
-    filled = [i for i, text in enumerate(texts) if text.strip()]
-    rows = encode([texts[i] for i in filled])
-    for group in buckets([len(row) for row in rows], tokens):
-        for i, translation in zip(group, translate([rows[i] for i in group]), strict=True):
-            words[filled[i]] = translation
-    return words
 
 
 VERSION = 1  # increase when a policy changes its output

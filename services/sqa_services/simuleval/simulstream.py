@@ -48,7 +48,6 @@ from sqa_services.simuleval.answered import (
     ASKED,
     FACTS,
     SHOWN,
-    Answered,
     add_asked,
     add_options,
     add_pair,
@@ -66,14 +65,20 @@ class OfAnswers(LatencyScorer):
 
     @classmethod
     def add_arguments(cls, parser: ArgumentParser) -> None:
-        _add_options(parser)
+        add_options(parser)
+        parser.add_argument("--sqa-pieces", choices=get_args(Pieces), help="kind of the log's tokens (--eval-config)")
 
     def requires_reference(self) -> bool:
         return False
 
     def score(self, samples: list[LatencyScoringSample]) -> LatencyScores:
         """Return the metric's value for the log as `ideal_latency`; `samples` is ignored."""
-        return LatencyScores(ideal_latency=_answered(self.args).value[self.metric])
+        args = self.args
+        try:
+            result = answered(Path(args.log_file), args.sqa_questions, args.sqa_guesser, args.sqa_buzzer, _pieces(args))
+        except SqaError as error:
+            raise SystemExit(f"sqa: {error}") from error
+        return LatencyScores(ideal_latency=result.value[self.metric])
 
 
 class OfSegments(MWERSegmenterBasedLatencyScorer):
@@ -153,20 +158,9 @@ def _line(index: int, written: OutputWithDelays, segment: ReferenceSentenceDefin
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run simulstream_score_latency; problems of the log or the questions are reported first."""
+    """Run simulstream_score_latency."""
     sys.argv = ["simulstream_score_latency", *arguments]
-    if set(SHOWN) & set(arguments) and not {"-h", "--help"} & set(arguments):
-        parser = ArgumentParser(add_help=False)
-        parser.add_argument("--log-file", required=True)
-        parser.add_argument("--eval-config", required=True)
-        _add_options(parser)
-        _answered(parser.parse_known_args(arguments)[0])
     score_latency.cli_main()
-
-
-def _add_options(parser: ArgumentParser) -> None:
-    add_options(parser)
-    parser.add_argument("--sqa-pieces", choices=get_args(Pieces), help="kind of the log's tokens (--eval-config)")
 
 
 def _pieces(args: Namespace) -> str | None:
@@ -176,7 +170,3 @@ def _pieces(args: Namespace) -> str | None:
     if pieces or config.get("detokenizer_type") != "simuleval":
         return pieces
     return {"spm": "sentencepiece", "char": "characters", "word": "words"}.get(str(config.get("latency_unit")))
-
-
-def _answered(args: Namespace) -> Answered:
-    return answered(Path(args.log_file), args.sqa_questions, args.sqa_guesser, args.sqa_buzzer, _pieces(args))

@@ -170,9 +170,9 @@ class Server:
     async def result(self, request: Request, guide: bool = False) -> Response:
         if "instance_id" in request.query_params and self._key(request) == "instance_id":
             number = _integer(_argument(request, "instance_id"))
-            session = self._session(request, number, keep=False)
+            session = self._session(request, number)
             return json_reply(await self._frozen(session, "instance", number, bool(self._participant(request))))
-        session = self._session(request, keep=False)
+        session = self._session(request)
         if self.config.dialect == "simuleval-1.0.2" and not guide:
             session.scored = True
             scores = await self._frozen(session, "nested_result")
@@ -213,16 +213,15 @@ class Server:
 
     # ------------------------------------------------------------------------------------------------ helpers
 
-    def _session(self, request: Request, sentence: int | None = None, keep: bool = True) -> Session:
+    def _session(self, request: Request, sentence: int | None = None) -> Session:
         """Return the session of the path, or a participant's own; create one if there is room, else refuse (503).
 
-        `sentence`: the requested sentence; a participant must request the sentences of a question in order.  `keep`:
-        whether a new session is kept; a request that only reads the state does not need it.
+        `sentence`: the requested sentence; a participant must request the sentences of a question in order.
         """
         name, participant = _session_name(request), self._participant(request)
         if participant and name not in ("", participant):
             raise Refused(403)
-        session = self.sessions.get(participant or name, keep)
+        session = self.sessions.get(participant or name)
         if participant and sentence is not None:
             session.check_order(sentence)
         return session

@@ -282,22 +282,15 @@ class Sessions:
         self._build = build
         self._known: dict[str, Session] = {}
 
-    def get(self, name: str, keep: bool = True) -> Session:
-        """Return the session of a name; create one if there is room, else refuse (503).
-
-        `keep`: whether a new session is kept.
-        """
-        session = self._known.get(name)
-        if session is None:
-            session = self._build()
-            if not keep:
-                return session
+    def get(self, name: str) -> Session:
+        """Return the session of a name; create one if there is room, else refuse (503)."""
+        if name not in self._known:
             if len(self._known) >= MAX_SESSIONS:  # empty sessions make room
                 self._known = {known: other for known, other in self._known.items() if other.sentences}
             if len(self._known) >= MAX_SESSIONS:
                 raise Refused(503)
-            self._known[name] = session
-        return session
+            self._known[name] = self._build()
+        return self._known[name]
 
     def forget(self, name: str) -> None:
         """End a session if it exists."""
