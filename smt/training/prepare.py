@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from smt.models.vocab import Vocabulary, normalise
-from smt.training.clean import VERSION, Pair, Report, aligned_enough, clean
+from smt.training.clean import VERSION, Languages, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
-from smt.training.language import Languages
 from smt.training.synthetic import MadeConfig, made_pairs
 from sqa.core.errors import ConfigError
 from sqa.core.packages import need

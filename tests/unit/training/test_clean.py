@@ -6,9 +6,21 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from smt.training.clean import STEPS, CleanConfig, Overlap, Report, aligned_enough, clean, coverage, refused_by
+from smt.training.clean import (
+    MIN_LETTERS,
+    STEPS,
+    CleanConfig,
+    Languages,
+    Overlap,
+    Report,
+    aligned_enough,
+    clean,
+    codes,
+    coverage,
+    refused_by,
+    without_names,
+)
 from smt.training.corpus import align, lexicon, merged_links, pack
-from smt.training.language import MIN_LETTERS, Languages, codes, without_names
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from tests.smt_models import vocabulary
