@@ -84,6 +84,14 @@ def fsync_is_skipped() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def runs_stay_in_this_process() -> Iterator[None]:
+    """Use one worker unless a test asks for more, because pytest-xdist already uses all processors."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sqa.pipeline.runner.usable", lambda: 1)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def user_parts_are_forgotten() -> Iterator[None]:
     """Forget user-defined parts after each test, because files of two tests may have the same name."""
