@@ -9,7 +9,6 @@
 # make site        the documentation as a static site in site/, from an environment of its own
 # make dist        set up, then wheel and source archive of sqa and of sqa-services in dist/
 # make elasticsearch   set up, then start the server of docker-compose.yml and fill its index (needs ELASTIC_PASSWORD)
-# make elasticsearch-recorded   set up, then record answers of servers 8 and 9 for the tests (needs Docker)
 # make setup       create .venv with the `sqa` command; repeated when the pinned versions change
 #
 # PYTHON=/path/to/python3.12 make setup   takes another interpreter (3.11 or newer)
@@ -21,7 +20,7 @@ WORKERS ?= 2
 STAMP := $(VENV)/.sqa-installed
 DOCS := $(VENV)-docs
 
-.PHONY: setup extras reproduce test bench lint check ci lm site dist elasticsearch elasticsearch-recorded
+.PHONY: setup extras reproduce test bench lint check ci lm site dist elasticsearch
 
 # editable_mode=compat: `import sqa` finds the package even from the folder above a checkout that is itself called sqa
 setup: $(STAMP)
@@ -80,6 +79,3 @@ dist: setup
 elasticsearch: setup
 	docker compose up --wait elasticsearch
 	$(VENV)/bin/python -m guessers.elastic.index configs/train_guessers.yaml:bm25-lucene
-
-elasticsearch-recorded: setup
-	$(VENV)/bin/python -m tests.golden.record_elasticsearch

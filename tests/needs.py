@@ -26,7 +26,6 @@ LOCKS = {  # lock file -> command that installs it
     "requirements-lm": "make lm",
 }
 EXTERNAL = {  # not a Python package of ours: name -> how to provide it; a name in capitals is an environment variable
-    "ELASTICSEARCH_API": "set it to OpenAPI files of Elasticsearch",
     "LUCENE": "set it to a class path with Lucene's jars",
     "SQA_AXE": "set it to the path of axe.min.js",
     "SQA_DOCS": "set it to 1 (takes minutes)",
@@ -39,7 +38,6 @@ EXTERNAL = {  # not a Python package of ours: name -> how to provide it; a name 
     "SQA_SIMULSTREAM_PYTHON": "set it to a Python that has simulstream",
     "apertium": "Debian's apertium and apertium-eng-spa",
     "chromium": "Debian's chromium, or SQA_CHROMIUM=/path/to/it",
-    "elasticsearch-recorded": "make elasticsearch-recorded",
     "git": "Debian's git, and a checkout",
     "java": "Debian's default-jre-headless",
     "make": "Debian's make",

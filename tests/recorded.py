@@ -70,6 +70,7 @@ def recorded(tests: Path, whole: bool = False, rendered: bool = True) -> Iterato
     assert not whole or os.environ.get(RECORD) or kept == records.keys(), sorted(records.keys() - kept)
     if made:
         path.parent.mkdir(exist_ok=True)
+        made = made if whole else {**records, **made}  # perhaps only some of the tests ran
         path.write_text(json.dumps(made, indent=0, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -30,7 +30,8 @@ CASES += [
     (
         "guesser",
         "llm",
-        {"endpoint": None, "local": {"base": "@lm", "dtype": "float32"}, "api": "completions", "reply": "title"},
+        {"endpoint": None, "local": {"base": "@lm", "dtype": "float32", "max_tokens": 4}, "api": "completions"}
+        | {"reply": "title"},
     ),
 ]
 QUESTION = Question(

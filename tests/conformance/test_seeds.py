@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from needs import require
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from buzzers import fit as buzzer_fit
 from buzzers.histories import GuessHistory
@@ -51,6 +50,8 @@ def trained_buzzer(seed: int) -> Any:
 
 def adapter(seed: int) -> Any:
     require("peft")
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     network = CausalLM(LlamaForCausalLM(LlamaConfig(9, 8, 8, num_hidden_layers=1, num_attention_heads=2)))
     adapt(network, 4, 1.0, seed)
     return list(factors(network).values())

@@ -11,6 +11,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 from safetensors.numpy import load
+from tables import tables_of
 
 from smt.lm import causal_lm as lm
 from smt.lm.adapter import load_adapter
@@ -19,6 +20,8 @@ from smt.models.waitk_translator import WaitKConfig, build
 from sqa.core.paths import DATA
 from sqa.files.model_files import content, files_digest, model_files
 from sqa.pipeline.engine import CountedSource
+
+TABLES = tables_of(__file__)
 
 SPANISH = "Este río cruza Viena antes del mar Negro ."
 POLISH = "Ta rzeka płynie przez Wiedeń do Morza Czarnego ."
@@ -47,26 +50,7 @@ def words_and_scores(model: str, options: dict[str, object], sentence: str) -> t
     return words, list(scores.given)
 
 
-@pytest.mark.parametrize(
-    ("model", "sentence", "search", "words"),
-    [
-        ("es-en", SPANISH, {}, "This/3 river/4 crosss/5 Vienna/6 before/7 the/8 Black/9 sea./9+"),
-        ("pl-en", POLISH, {}, "This/3 river/4 fled/5 by/6 Vieds/7 to/8 Morza/9 Black/9+ ./9+"),
-        ("pl-en", POLISH, {"beam": 4}, "This/3 river/4 flies/5 by/6 Weds/7 to/8 the/9 Morza/9+ Black/9+ ./9+"),
-        (
-            "pl-en",
-            POLISH,
-            {"beam": 3, "look_ahead": 3},
-            "This/3 river/4 flies/5 by/6 Wiedses/7 to/8 Morza/9 Black/9+ ./9+",
-        ),
-        (
-            "pl-en",
-            POLISH,
-            {"beam": 8, "k": "full"},
-            "This/9+ river/9+ flies/9+ by/9+ Weds/9+ to/9+ Morza/9+ Black/9+ ./9+",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("model", "sentence", "search", "words"), TABLES["transformer_words_are_as_recorded"])
 def test_transformer_words_are_as_recorded(model, sentence, search, words):
     assert written(build(WaitKConfig(model, **{"k": 3} | search)), sentence) == words
 
@@ -74,22 +58,7 @@ def test_transformer_words_are_as_recorded(model, sentence, search, words):
 @pytest.mark.needs("lm")
 @pytest.mark.parametrize(
     ("model", "options", "sentence", "words", "given"),
-    [
-        (
-            "lm-es-en",
-            {},
-            SPANISH,
-            "This/2 river/3 crosses/4 Vienna/5 before/6 the/7 Black/8 Sea./9",
-            [-0.016, -0.007, -0.232, -0.137, -0.056, -0.004, -1.042, -0.187],
-        ),
-        (
-            "lm-pl-en",
-            {"lexicon": "pbmt-pl-en", "lexicon_bonus": 3.0},
-            POLISH,
-            "This/2 river/3 flows/4 through/5 Vienna/6 to/7 the/8 Sea/9 of/9+ the/9+ Black/9+ ./9+",
-            [-0.134, -0.04, -0.516, -0.119, -3.774, -0.144, -0.035, -3.476, -0.121, -2.166, -0.747, -0.345],
-        ),
-    ],
+    TABLES["language_model_words_are_as_recorded"],
     ids=["es", "pl with glosses"],
 )
 def test_language_model_words_are_as_recorded(elsewhere, model, options, sentence, words, given):

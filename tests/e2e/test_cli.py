@@ -108,44 +108,7 @@ def test_each_stage_runs_alone(sqa: Shell) -> None:
     assert sqa("run", sqa.config()).out == (sqa.folder / "runs/t/report.tsv").read_text(encoding="utf-8")
 
 
-def test_compare_takes_more_than_two_runs(sqa: Shell) -> None:
-    """The values are tested in tests/unit/report/test_comparison.py."""
-    for name, k in (("a", 1), ("b_2", 3), ("c", 5)):
-        sqa("run", sqa.config(name, translator={"name": "doubles:build_translator", "k": k}))
-    requested = ("--metric", "al", "--metric", "bleu", "--resamples", "200")
-    header, *lines = sqa.lines("compare", "runs/a", "runs/b_2", "runs/c", *requested)
-    assert header[:3] == ["run_a", "run_b", "metric"] and header[-1] == "p_holm"
-    assert [line[:3] for line in lines[:3]] == [["a", "b_2", "al"], ["a", "c", "al"], ["b_2", "c", "al"]]
-    assert [line[2] for line in lines[3:]] == ["bleu"] * 3
-    assert len(json.loads(sqa("compare", "runs/a", "runs/c", "--json").out)) == 4
-    assert "did you mean 'bleu'" in sqa.refused(2, "compare", "runs/a", "runs/c", "--metric", "bleuu")
-    assert "at least two" in sqa.refused(2, "compare", "runs/a")
-    assert "a: the same run is named twice" in sqa.refused(2, "compare", "runs/a", "runs/a", "runs/c")
-
-
 # ------------------------------------------------------------------------------------------------------ refusals
-
-
-RUN = ["run", "t.yaml"]
-EMPTY = b'{"language": "es", "reference": "a", "page": "Spain", "source": " "}'
-ZERO = b"dataset: {name: questions.jsonl}\ntranslator: {name: waitk, model: es-en, k: 0}"
-ELEVEN = ["run", "t.yaml", "translator={name: fixed, text: system.txt}"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "words", "code", "complaint"),
-    [
-        ("k.yaml", b"dataset: \xff", ["run", "k.yaml"], 2, "k.yaml: not UTF-8 (byte 9); save it as UTF-8"),
-        ("t.yaml", ZERO, RUN, 2, "t.yaml translator.k: must be >= 1 or 'full', got 0"),
-        ("questions.jsonl", b'{"source": "\xff"}\n', RUN, 3, "questions.jsonl"),
-        ("questions.jsonl", EMPTY, RUN, 3, "questions.jsonl:1: record 0.source: a question needs"),
-        ("system.txt", b"one line\n" * 11, ELEVEN, 3, "system.txt: 11 lines, expected 12"),
-    ],
-)
-def test_wrong_file_is_refused_in_one_line(sqa, name, content, words, code, complaint):
-    sqa.config()
-    (sqa.folder / name).write_bytes(content)
-    assert sqa.refused(code, *words).startswith(complaint)
 
 
 def test_wrong_checksum_is_refused(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,13 +121,6 @@ def test_wrong_checksum_is_refused(sqa: Shell, monkeypatch: pytest.MonkeyPatch) 
     assert verified.code == 3
     assert verified.out.splitlines()[1].split("\t")[:2] == ["xqb-es", "wrong"]
     assert sqa("data", "verify", "xqb-pl").code == 3  # missing
-
-
-def test_empty_translations_count_as_wrong(sqa: Shell) -> None:
-    (sqa.folder / "system.txt").write_text("\n\n" + "spain france\n" * 10, encoding="utf-8")
-    rows = {row[0]: row for row in sqa.lines("run", sqa.config(translator={"name": "fixed", "text": "system.txt"}))}
-    assert rows["empty-questions"][1] == "1" and rows["empty-sentences"][1] == "2"
-    assert rows["accuracy"][4] == "6"  # including the empty question
 
 
 # ------------------------------------------------------------------------------- keys on the command line, and sweeps
@@ -181,21 +137,6 @@ def test_command_line_keys_replace_the_files(sqa: Shell) -> None:
     assert (kept["translator"]["k"], kept["dataset"]["limit"], kept["metrics"]) == (3, 2, ["bleu", "al"])
     assert [row["metric"] for row in json.loads(outcome.out)][:2] == ["bleu", "al"]
     assert outcome.out == sqa("run", str(folder / "config.yaml"), "--json").out
-
-
-def test_keys_replace_those_of_an_entry(sqa: Shell) -> None:
-    own = yaml.safe_load((sqa.folder / sqa.config(metrics=["al"])).read_text("utf-8"))
-    (sqa.folder / "several.yaml").write_text(yaml.safe_dump({"entries": {"small": own}}), encoding="utf-8")
-    sqa("run", "several.yaml:small", "k=2")
-    [folder] = [path for path in (sqa.folder / "runs").iterdir() if path.name != "store"]
-    assert folder.name.startswith("small-k2-")
-    assert "no entry 'smal', did you mean 'small'" in sqa.refused(2, "run", "several.yaml:smal", "k=2")
-    assert "no entry 'nothing'" in sqa.refused(2, "run", "xqb:nothing")  # entry of the bundled configs/xqb.yaml
-
-
-@pytest.mark.parametrize("words", [["k=0"], ["translator.kk=2"], ["limitt=2"], ["k"], ["metrics.x=1"]])
-def test_invalid_key_is_refused(sqa, words):
-    assert sqa.refused(2, "run", sqa.config(), *words).startswith(words[0])
 
 
 def test_sweep_runs_every_combination(sqa: Shell) -> None:
@@ -226,12 +167,6 @@ def test_terminal_gets_aligned_tables(sqa: Shell, monkeypatch: pytest.MonkeyPatc
     rows = [line for line in lines if line.startswith(("metric ", "bleu ", "al "))]  # long signatures are wrapped
     cells = zip(rows, ["value", "100.000000", "1.000000"], strict=True)
     assert len({line.index(cell) + len(cell) for line, cell in cells}) == 1  # columns of numbers are right-aligned
-
-
-def test_tables_print_as_json_and_latex(sqa: Shell) -> None:
-    rows = json.loads(sqa("data", "list", "--json").out)
-    latex = sqa("data", "list", "--latex").out
-    assert latex.count(r"\\") == len(rows) + 1 and "xqb-es" in latex
 
 
 def test_completion_knows_the_commands(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

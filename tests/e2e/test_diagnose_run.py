@@ -61,19 +61,6 @@ def test_missing_priors_warn_and_mixed_languages_fail(tmp_path: Path, capsys: py
     refused(ConfigError, "one language can be aligned at a time", main, mixed)
 
 
-def test_unusable_manifest_of_a_store_is_refused(finished: Path) -> None:
-    [manifest] = (finished.parent / "store" / "translate").glob("*/manifest.json")
-    text = manifest.read_text()
-    manifest.write_text(json.dumps({**json.loads(text), "schema_version": 0}))
-    refused(DataError, "has trace schema version 0, expected 1; run it again", open_run, finished)
-    manifest.write_text("{")
-    refused(DataError, "damaged .*; delete its folder and run the config again", open_run, finished)
-    manifest.write_text(json.dumps({**json.loads(text), "block_size": 3}))
-    refused(DataError, "describes another stage", open_run, finished)
-    manifest.unlink()
-    refused(DataError, "is missing; run the config again with --runs", open_run, finished)
-
-
 def test_finished_run_no_longer_needs_its_dataset(finished: Path) -> None:
     before = open_run(finished)
     path = Path(before.config.dataset.name)

@@ -16,6 +16,8 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGEST = 150_000  # maximum number of characters of a notebook, including outputs
 MACHINE = re.compile(r"(?<![\w.:/])/(?:home|root|tmp|usr|work|mnt|opt|var|Users|private)/|[A-Z]:\\\\|site-packages")
 
+SLOW = ("ablation_over_k", "bleu_and_wins", "reproduce_figures")  # they run ablations, so only with SQA_DOCS=1
+
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -75,6 +77,8 @@ def test_notebook_prints_its_stored_outputs(
 
     if any("pbmt" in source(cell) for cell in cells(path, "code")):
         require("statistical")
+    if path.stem in SLOW:
+        require("SQA_DOCS")
     monkeypatch.setenv("SQA_RUNS", str(runs))
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.syspath_prepend(path.parent)  # Jupyter can import modules from the notebook's folder

@@ -10,9 +10,8 @@ from refusals import refused
 from sqa.cli.config_keys import keys_of
 from sqa.core.errors import ConfigError
 from sqa.files.store import Store
-from sqa.pipeline.config import load_run, run_from_mapping, to_mapping
-from sqa.pipeline.engine import RunResult, run
-from sqa.pipeline.saving import save
+from sqa.pipeline.config import run_from_mapping, to_mapping
+from sqa.pipeline.engine import run
 
 PARTS = '''
 from dataclasses import dataclass
@@ -107,10 +106,6 @@ def mine(tmp_path: Path) -> Path:
     return folder
 
 
-def played(folder: Path) -> RunResult:
-    return run(load_run(folder / "mine.yaml"), Store(folder.parent / "runs"), progress=False)
-
-
 def test_command_runs_own_parts_from_any_folder(mine: Path) -> None:
     """The file is found in the config's folder, and the run's config.yaml is accepted from any folder."""
     elsewhere = mine.parent / "elsewhere"
@@ -125,17 +120,6 @@ def test_command_runs_own_parts_from_any_folder(mine: Path) -> None:
     before = (runs / "mine" / "report.tsv").read_bytes()
     again = process("run", "--runs", str(runs), str(runs / "mine" / "config.yaml"), "--limit", "2", cwd=elsewhere)
     assert again.code == 0 and (runs / "mine" / "report.tsv").read_bytes() == before
-
-
-def test_own_figure_runs_from_another_folder(mine: Path) -> None:
-    save(played(mine), mine.parent / "runs")
-    (mine / "figure.yaml").write_text("of ours\n", encoding="utf-8")
-    words = (str(mine / "figure.yaml"), "--runs", str(mine.parent / "runs"))
-    done = process("reproduce", "mine.py:figure", *words, cwd=mine.parent)
-    assert done.code == 0, done.err
-    assert done.out.startswith("of ours\n") and len(done.out.split()) == 2 + 3
-    alone = process("reproduce", "mine.py:alone", *words, cwd=mine.parent)
-    assert alone.code == 2 and "must be a function main(config, runs)" in alone.err
 
 
 SAME = """
@@ -174,28 +158,3 @@ def test_dataclass_fields_are_the_keys_of_a_part(mine: Path) -> None:
     back = pickle.loads(pickle.dumps(run_from_mapping({**base, "guesser": named})))
     assert to_mapping(back)["guesser"] == named
     refused(ConfigError, "guesser.pagee: unknown, did you mean 'page'", guessed, pagee="Peru")
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        (
-            'guesser: "theirs.py:guesser"',
-            "guesser.name: guesser 'theirs.py:guesser': theirs.py: this file does not exist",
-        ),
-        ('guesser: "broken.py:build"', "broken.py:1: "),
-        ('translator: {name: command, command: [cat], policy: "mine.py:words"}', "Words, which has no start and show"),
-        ('translator: {name: command, command: [cat], policy: "half.py:Half"}', "returned a Half, which has no start"),
-        ('translator: {name: command, command: [cat], k: 2, policy: {name: "mine.py:build"}}', "takes its own keys"),
-        ('metrics: ["mine.py:build"]', "build() without parameters failed"),
-        ('metrics: ["mine.py:figure"]', "mine.py:figure"),
-    ],
-)
-def test_errors_of_own_parts_are_one_line(mine: Path, line: str, problem: str) -> None:
-    (mine / "broken.py").write_text("def build(:\n", encoding="utf-8")
-    (mine / "half.py").write_text("class Half:\n    def show(self, shown, translations, ended): ...\n", "utf-8")
-    kept = [old for old in CONFIG.splitlines() if old.partition(":")[0] != line.partition(":")[0]]
-    (mine / "mine.yaml").write_text("\n".join([*kept, line]), encoding="utf-8")
-    with pytest.raises(ConfigError) as raised:
-        load_run(mine / "mine.yaml")
-    assert problem in str(raised.value) and len(raised.value.problems) == 1

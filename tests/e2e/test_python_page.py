@@ -26,19 +26,6 @@ def test_python_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "ew_over_k.png").stat().st_size > 5_000
 
 
-def test_missing_files_and_names_are_refused_at_once(tmp_path: Path) -> None:
-    import sqa
-
-    refused(ConfigError, "did you mean 'mini_es", sqa.run, "mini_es_wait6")
-    refused(ConfigError, "is not the folder of a finished run", sqa.load, tmp_path)
-    with pytest.raises(ConfigError, match="no bundled buzzer was trained for it"):
-        sqa.Experiment(translators=["fixed"], guessers=["tfidf"], runs=tmp_path).run()
-    with pytest.raises(ConfigError, match="at least one translator"):
-        sqa.Experiment(translators=[], guessers=["bm25"], runs=tmp_path).run()
-    with pytest.raises(AttributeError, match="has no attribute 'walk'"):
-        sqa.walk  # noqa: B018
-
-
 def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
     import sqa
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from needs import missing
 from viewer_runs import CopyAligner, TrustJudge, make
@@ -253,25 +252,6 @@ PAPER = "getComputedStyle(document.body).backgroundColor"
 SHOWN = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
 
 
-def test_colours_are_distinct_for_the_colour_blind(open_page: Any) -> None:
-    """Colours of one chart have CIE Lab distances above 10 in both kinds of colour blindness, and a contrast of 3."""
-    for scheme, other in (("light", "dark"), ("dark", "light")):
-        page = open_page(color_scheme=scheme)
-        page.keyboard.press("d")
-        assert page.evaluate(PAPER) == SHOWN[other]
-        page.locator("#theme").click()
-        assert page.evaluate(PAPER) == SHOWN[scheme]
-        names = ("rank", "bad", "right", "curve", "buzz", "ink", "unread", "panel", "paper")
-        read = "(names) => names.map((name) => colour(name))"
-        colours = dict(zip(names, map(rgb, page.evaluate(read, list(names))), strict=True))
-        for name in ("rank", "bad", "right", "curve", "buzz", "unread"):
-            assert contrast(colours[name], colours["panel"]) >= 3, (scheme, name)
-        for kind in BLINDNESS:
-            for one, other in (("rank", "bad"), ("buzz", "curve"), ("right", "bad"), ("right", "curve")):
-                seen = [lab(BLINDNESS[kind] @ colours[name]) for name in (one, other)]
-                assert np.linalg.norm(seen[0] - seen[1]) > 10, (scheme, kind, one, other)
-
-
 def test_report_page_makes_no_request_in_both_schemes(open_page: Any, tmp_path: Path) -> None:
     metrics = {"metrics": ["ew", "oracle-ew", "bleu", "dal"]}
     report([make(tmp_path, f"wait{k}", k=k, **metrics) for k in (1, 3)], tmp_path / "report")
@@ -284,37 +264,6 @@ def test_report_page_makes_no_request_in_both_schemes(open_page: Any, tmp_path: 
         assert page.locator("h2", has_text="Not computed, and why").count() == 1
         assert page.locator("td.number").first.evaluate("cell => getComputedStyle(cell).textAlign") == "right"
         picture(page, f"report-{scheme}")
-
-
-# maps linear RGB to the colour as seen without L or M cones (Machado, Oliveira and Fernandes 2009, severity 1)
-BLINDNESS = {
-    "protanopia": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
-    ),
-    "deuteranopia": np.array(
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
-    ),
-}
-
-
-def rgb(code: str) -> np.ndarray:
-    """Convert #rrggbb to linear RGB (3,), 0..1 (sRGB, IEC 61966-2-1)."""
-    values = np.array([int(code[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
-
-
-def contrast(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the WCAG 2 contrast ratio of two linear colours, 1..21."""
-    light = [float(np.array([0.2126, 0.7152, 0.0722]) @ colour) + 0.05 for colour in (one, other)]
-    return max(light) / min(light)
-
-
-def lab(linear: np.ndarray) -> np.ndarray:
-    """Convert linear RGB to CIE Lab (3,), white D65."""
-    matrix = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-    xyz = matrix @ np.clip(linear, 0, 1) / np.array([0.95047, 1.0, 1.08883])
-    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 @pytest.mark.needs("SQA_AXE")

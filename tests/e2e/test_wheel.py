@@ -120,14 +120,6 @@ def test_services_wheel_installs_its_commands(user: User) -> None:
     assert "leaderboard" in user.sqa("board", "--help")
 
 
-def test_wheel_runs_own_parts_and_questions(user: User) -> None:
-    user.sqa("init", ".")
-    user.sqa("train", "guesser", "guesser.yaml")
-    report = json.loads(user.sqa("run", "own.yaml", "guesser.model=models/pages", "--json"))
-    rows = {row["metric"]: row["value"] for row in report}
-    assert rows["accuracy"] == 1 and rows["unknown-pages"] == 0
-
-
 def test_wheel_draws_a_figure_of_the_paper(user: User) -> None:
     """The config in the working directory, which has a few bundled questions, replaces the bundled config."""
     bundled = user.packages / "sqa" / "bundled" / "configs" / "ablation.yaml"

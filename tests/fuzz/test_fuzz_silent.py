@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from fuzz.good_files import RECORDS, buzzes, log
+from tables import tables_of
 
 from guessers.training_texts import own_texts
 from smt.engines.recorded import RecordedConfig, build
@@ -21,6 +22,8 @@ from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
 from sqa.metrics.latency_log import LogOptions, score
 from sqa_services.protocols.submission import traces_of
+
+TABLES = tables_of(__file__)
 
 SEED = os.environ.get("SQA_FUZZ_SEED", "240407")
 CASES = 20  # per kind and reader
@@ -59,15 +62,7 @@ READ = {  # keys that the reader uses, for formats in which it ignores other key
 }
 READ["computation"] = ["elapsed", *READ["latency"]]
 OURS = ("questions", "pages", "submission")  # unknown keys are errors; files of other programs may have more keys
-KEYS = {
-    "questions": "id language source reference page".split(),
-    "pages": "text page id".split(),
-    "submission": "question step token guess buzz".split(),
-    "latency": READ["computation"],
-    "computation": READ["computation"],
-    "recorded": "index prediction delays elapsed prediction_length source source_length".split(),
-    "buzzes": "qid correct rel_pos player".split(),
-}
+KEYS = TABLES["keys"]
 
 
 def misspelt(rng: random.Random, key: str) -> str:

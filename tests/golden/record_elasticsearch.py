@@ -1,7 +1,6 @@
-"""Record the exchanges of the guesser with Elasticsearch 8 and 9, each with a client of the same version.
+"""Record the exchanges of the guesser with a running Elasticsearch.
 
-    python -m tests.golden.record_elasticsearch                # with Docker; writes vectors/elasticsearch_VERSION.json
-    python -m tests.golden.record_elasticsearch --url URL      # a running server, with the installed client
+    python -m tests.golden.record_elasticsearch URL      # writes vectors/elasticsearch_VERSION.json
 
 The files hold the server's `info`, requests and responses (long lists cut to two entries), the hits of the recorded
 searches (tests/golden/record_lucene.py) at four settings, and the expected wins of docs/example/mine.yaml with this
@@ -10,8 +9,6 @@ the embedded BM25 guesser on the same documents (the "twin").
 """
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -26,7 +23,6 @@ from guessers.elastic.guesser import ElasticConfig
 from sqa.core.paths import ROOT
 from tests.golden import record_lucene
 
-VERSIONS = ("8.19.3", "9.5.1")  # versions of servers and clients
 FOLDER = ROOT / "tests" / "golden" / "vectors"
 INDEX = "sqa-recorded"
 TWIN = "kind: bm25\noutput: {0}/twin\nbonus: false\nanalyzer: {1}\npair_min_count: null\ntexts: [{0}/texts.jsonl]\n"
@@ -126,25 +122,5 @@ def write(url: str) -> None:
     print(path)
 
 
-def main(arguments: list[str]) -> None:
-    """Record a running server (`--url URL`), or start a server of each version and record it."""
-    if arguments[:1] == ["--url"]:
-        return write(arguments[1])
-    compose = ["docker", "compose", "--project-name", "sqa-recorded"]
-    for version in VERSIONS:
-        environment = os.environ | {"ELASTIC_VERSION": version, "ELASTIC_PASSWORD": "recorded"}
-        with tempfile.TemporaryDirectory() as client:
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", client, f"elasticsearch=={version}"]
-            subprocess.run(pip, check=True)
-            try:
-                subprocess.run([*compose, "up", "--wait", "elasticsearch"], env=environment, check=True)
-                path = os.pathsep.join([client, str(ROOT), os.environ.get("PYTHONPATH", "")])
-                url = "http://elastic:recorded@127.0.0.1:9200"
-                again = [sys.executable, "-m", "tests.golden.record_elasticsearch", "--url", url]
-                subprocess.run(again, env=environment | {"PYTHONPATH": path}, check=True)
-            finally:
-                subprocess.run([*compose, "down", "--volumes"], env=environment, check=True)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    write(sys.argv[1])

@@ -11,19 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from needs import reason
+from tables import tables_of
 
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, OMNISTEVAL_0_1_10, SIMULEVAL_1_0_2
 
+TABLES = tables_of(__file__)
+
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "latency.json").read_text())
 RUNS = [(f"{case['id']}-{i}", run) for case in VECTORS["cases"] for i, run in enumerate(case["runs"])]
-DIGITS = {
-    "simuleval-1.1": 1e-12,
-    "omnisteval-0.1.10": 1e-12,
-    "simuleval-1.0.2": 1e-6,
-    "iwslt-2020-final": 1e-6,
-    "iwslt-2020-first": 1e-6,
-}
+DIGITS = TABLES["digits"]
 
 
 def packed(runs):

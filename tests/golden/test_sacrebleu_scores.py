@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import sacrebleu
+from tables import tables_of
 
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
@@ -14,20 +15,9 @@ from sqa.metrics import build, collect
 from sqa.metrics.measure import lines
 from sqa.metrics.quality.text_metric import segment_of
 
-PAIRS = [  # (translation by sentence, human translation by sentence)
-    (
-        ['This author\'s novel, "The Plain", ends badly.', "Name her."],
-        ["The Plain ends badly for its author.", "Name her."],
-    ),
-    (["It won't rain, they say; it never does!", ""], ["They say it will not rain; it never does!"]),
-    (["", ""], ["A question that got no translation at all."]),
-    (["The river flows at 3,000 m and 1.5 km from Lodz."], ["The river rises at 3,000 m, 1.5 km from Łódź."]),
-    (["one"], ["One word against several of them"]),
-    (
-        ["For ten points give this city on the river with seven bridges."],
-        ["For ten points, name this city of seven bridges."],
-    ),
-]
+TABLES = tables_of(__file__)
+
+PAIRS = TABLES["pairs"]
 
 
 def trace_of(i, hypothesis, reference):

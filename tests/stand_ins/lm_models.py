@@ -5,7 +5,6 @@ from pathlib import Path
 
 import torch
 from needs import require
-from transformers import AutoConfig, AutoModelForCausalLM
 
 from smt.lm.adapter import adapt, factors, save_adapter
 from smt.lm.base import Base, load_base
@@ -39,6 +38,8 @@ def tokenizer():
 
 def make(folder: Path, family: str, seed: int = 0) -> Path:
     """Write a model and its tokenizer to a folder, in the format of `save_pretrained`, and return the folder."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
     tokens, pieces = tokenizer()
     size = {"vocab_size": len(pieces), "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0, **SIZES}
     torch.manual_seed(seed)

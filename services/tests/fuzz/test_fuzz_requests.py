@@ -16,12 +16,15 @@ import pytest
 from fuzz import mutations as by
 from fuzz.test_fuzz_files import COUNT, SEED
 from stand_ins.asked import Asked, ask
+from tables import tables_of
 
 from sqa_services.net.server import LOG, tornado_page
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.http import make_app as iwslt_app
 from sqa_services.protocols.scorer import Scorer, serve
+
+TABLES = tables_of(__file__)
 
 CORPUS = TextCorpus((("uno", "dos"), ("tres",)), ("one two", "three"))
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "", "G\x00T", "get")
@@ -35,22 +38,7 @@ def parsed(line: str) -> Asked:
     return Asked(method, path, query.encode(), "".join(body).encode())
 
 
-LINES = {
-    "iwslt": """GET /
-POST /
-GET /src?sent_id=0
-GET /src?instance_id=1&segment_size=10
-GET /result
-GET /result?instance_id=1
-PUT /hypo?sent_id=1 three </s>
-PUT /hypo?instance_id=0 one
-GET /get?info={"sent_id":0,"value":{"segment_size":10}}
-GET /send?hypo={"0":"one","1":"</s>"}
-GET /sessions/a/src?sent_id=0
-DELETE /sessions/a
-GET /start
-GET /end""",
-}
+LINES = TABLES["lines"]
 GOOD = {server: [parsed(line) for line in lines.split("\n")] for server, lines in LINES.items()}
 TOO_LONG = "/sessions/" + "a" * 80 + "/src"
 ODD_PATHS = ("/../src", TOO_LONG, "/\x00", "/sessions/../src", "/sessions/é/src", "", "*")

@@ -5,13 +5,11 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_ablation import DASK_WARNS, blocks, killed, lost, prepare, results, threads_as_workers
+from cluster_ablation import DASK_WARNS, blocks, killed, lost, prepare, results
 from outcome import process
 from refusals import refused
 
@@ -98,16 +96,6 @@ def test_run_continues_after_a_lost_scheduler(folder: Path, expected: Made) -> N
     with lost(lambda: some_blocks(runs)) as address:
         refused(RemoteProtocolError, "is gone; run the same command again", ablation, runs, address)
     assert ablation(runs) == expected
-
-
-def test_two_schedulers_can_share_a_store(folder: Path, cluster: Any, expected: Made) -> None:
-    """Both finish with the same results; a block that both compute at the same time is computed twice."""
-    runs = folder / "both"
-    with threads_as_workers() as other, ThreadPoolExecutor(2) as threads:
-        addresses = [cluster.scheduler_address, other.scheduler_address]
-        rows = list(threads.map(partial(rows_of, runs), addresses))
-    assert rows == [expected[0]] * 2
-    assert (results(runs), blocks(runs)) == expected[1:]
 
 
 SLURM = """

@@ -82,12 +82,11 @@ def test_only_gpu_workers_translate_on_a_gpu(table, monkeypatch):
         made.update((stage, get_worker().name) for stage in seconds)
         return seconds
 
-    monkeypatch.setattr(Workshop, "make", noted)
     parts = PARTS | {"translator": {"name": "doubles:build_placed", "k": 3}}
     Path("placed.yaml").write_text(yaml.safe_dump({"dataset": {"name": "questions.jsonl"}, **parts}), encoding="utf-8")
     runs = [config for _, config in overrides.grid(Path("placed.yaml"), overrides.parsed_axes(["seed=1,2"]))]
     here = run_all(runs, Path("alone"), progress=False)
-    made.clear()
+    monkeypatch.setattr(Workshop, "make", noted)
     options = {"cpu": {"nthreads": 1}, "gpu": {"nthreads": 1, "resources": {"GPU": 1}}}
     spec = {name: {"cls": Worker, "options": values} for name, values in options.items()}
     address = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}

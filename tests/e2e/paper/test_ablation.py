@@ -1,7 +1,7 @@
 """The ablation on a few bundled questions: table, figure, report and claims, which a second run reproduces exactly."""
 
 import pytest
-from small_ablation import changed, rows, write_small_ablation
+from small_ablation import changed, write_small_ablation
 
 from experiments.ablation.report import main
 from sqa.core.paths import ROOT
@@ -26,22 +26,9 @@ def test_second_ablation_gives_the_same_bytes(tmp_path, capsys, monkeypatch):
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_contestants_with_one_guesser_differ_by_buzzer(tmp_path):
-    quick, never = ({"name": "doubles:build_buzzer", "threshold": threshold} for threshold in (0.5, 1e9))
-    contestants = [{"guesser": {"name": "bm25"}, "buzzer": buzzer} for buzzer in (quick, never, {"name": "oracle"})]
-    main(changed(write_small_ablation(tmp_path, ["full"], 4), contestants=contestants), tmp_path)
-    table = [row for row in rows(tmp_path / "ablation" / "table.csv") if row["metric"] == "ew"]
-    values: dict[str, set[str]] = {}
-    for row in table:
-        values.setdefault(row["contestant"], set()).add(row["value"])
-    assert len(values) == 3 and {name for name in values if "-" not in name} == {"bm25+oracle"}
-    assert values["bm25+oracle"] != {"0.000000"}
-
-
 @pytest.mark.parametrize(
     ("ks", "metrics", "pictures"),
     [
-        ([1, 3, 6], ["ew", "oracle-ew", "accuracy", "bleu", "dal"], 1),
         (["full"], ["ew"], 1),
         ([1, 3], ["names"], 0),
     ],

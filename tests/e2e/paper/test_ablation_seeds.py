@@ -40,14 +40,5 @@ def test_seeds_have_rows_means_and_standard_deviations(tmp_path, capsys):
     assert "sweep-es-en: 5 trained models" in printed and "sweep-pl-en: 0 trained models; train them" in printed
 
 
-def test_any_translator_may_have_several_seeds(tmp_path):
-    entries = []
-    for seed in (4, 7):
-        folder = save_model(random_model(seed=seed), vocabulary(), tmp_path / f"seed{seed}", {})
-        translator = {"name": "waitk", "model": str(folder)}
-        entries.append({"label": "mine", "language": "es", "seed": seed, "translator": translator})
-    main(cut(tmp_path, k=[1, 3, "full"], limit=2, sweeps={}, translators=entries), tmp_path)
-
-
 def test_no_rows_without_sweeps(tmp_path):
     assert trained(tmp_path, {}, [3]) == []

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import yaml
 from refusals import refused
-from scipy.stats import kendalltau
 from small_ablation import BUZZER, changed, write_small_ablation
 
 from experiments import grid
@@ -113,6 +112,8 @@ def test_question_matches_if_one_guesser_knows_it(runs):
 
 
 def test_agreement_equals_kendalls_tau():
+    from scipy.stats import kendalltau
+
     values = np.random.default_rng(0).permutation(12).reshape(2, 6).astype(float)
     stats = np.stack([values, np.ones_like(values)], axis=-1).reshape(1, -1)
     tau = kendalltau(*values).statistic

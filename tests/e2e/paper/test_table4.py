@@ -9,17 +9,20 @@ import pytest
 import yaml
 from refusals import refused
 from small_ablation import rows as read_rows
+from tables import tables_of
 
 from experiments.paper import table4_answers
 from experiments.paper.table4 import main
 from experiments.paper.table4_answers import DenseIndex
 from experiments.paper.table4_config import COLUMNS, Table4Config
 from guessers.open_qa.passages import read_passages
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.data import xor_tydi
 from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline.config import load
+
+TABLES = tables_of(__file__)
 
 SHIPPED = ROOT / "configs" / "table4.yaml"
 THINGS = ["Rome", "Paris", "Oslo", "Lima", "Cairo", "Delhi"]  # subject of each question
@@ -181,37 +184,7 @@ def test_only_changed_inputs_are_retrieved_again(data, monkeypatch):
     assert made() == 1 and rows(data)["train-engspan", "fi", "human", "title"]["em"] < exact
 
 
-def test_any_translator_of_a_run_may_be_a_system(data):
-    lines = [f"Who founded the city of {thing}?" for thing in THINGS]
-    systems = []
-    for label, text in (("good", lines), ("short", lines[:-1])):
-        (data / f"{label}.txt").write_text("\n".join(text) + "\n", encoding="utf-8")
-        only = {"sets": ["dev-engspan"], "languages": ["fi"]}
-        systems.append({"label": label, **only, "translator": {"name": "fixed", "text": str(data / f"{label}.txt")}})
-    systems += [{"label": name, "translator": {"name": "command", "command": [name]}} for name in ("cat", "false")]
-    main(configure(data, systems), data / "runs")
-    why = reasons(data)
-    assert "5 lines, expected 6" in why["dev-engspan fi short all"]
-    assert "non-zero exit status 1" in why["dev-engspan ru false all"]
-
-
-def test_config_without_measurements_is_an_error(data):
-    with pytest.raises(DataError, match="(?s)no system could be measured.*fi h all: 6 of 6"):
-        main(configure(data, sets=["dev-engspan"], systems=[{"label": "h", "question": "human"}]), data / "runs")
-    (data / "passages.jsonl").unlink()
-    refused(DataError, "this file of passages does not exist", main, configure(data), data / "runs")
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"sets": ["dev-full"]}, "sets\\[0\\]: expected"),
-        ({"systems": [{"label": "x", "question": "human"}] * 2}, "systems: two labels give the same name"),
-        ({"systems": [{"label": "x"}]}, "translator: needed"),
-        ({"readers": [{"label": "x", "answer": "model"}]}, "model: needed for answer: model"),
-        ({"readers": [{"label": n, "answer": "title"} for n in ("A b", "a-B")]}, "predictions file: 'a-b'"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "problem"), TABLES["bad_configs_are_refused"])
 def test_bad_configs_are_refused(data, changes, problem):
     refused(ConfigError, problem, load, configure(data, **changes), Table4Config)
 

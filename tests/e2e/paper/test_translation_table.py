@@ -22,7 +22,6 @@ from experiments.studies.translation_table import (
 )
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.store import Store
-from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline import engine
 from sqa.pipeline.config import load
 from sqa.results import Frame, Row
@@ -116,19 +115,6 @@ def test_table_has_the_chosen_metrics(config, tmp_path):
     rows, _ = measure(replace(chosen, sets=chosen.sets[:1]), Store(tmp_path))
     assert {row.metric for row in rows} == {"chrf", "names", "empty", "copied", "looping"}
     refused(ConfigError, "nearest is 'chrf'", load, changed(config, metrics=["chrff"]), TableConfig)
-
-
-def test_wrong_config_error_names_the_place(config, tmp_path):
-    translators = read_yaml(config)["translators"]
-    sets = [{"name": "mini-es", "pair": "pl-en"}]
-    refused(ConfigError, "mini-es is in es, but its pair is pl-en", main, changed(config, sets=sets), tmp_path / "runs")
-    translators[0]["translator"]["comand"] = translators[0]["translator"].pop("command")
-    translators[1]["k"] = [3]
-    with pytest.raises(ConfigError) as caught:
-        load(changed(config, translators=translators), TableConfig)
-    problems = "\n".join(caught.value.problems)
-    assert "translators[0].translator.comand: unknown, did you mean 'command'" in problems
-    assert "translators[1].translator.k: unknown" in problems
 
 
 def test_figure8_draws_bleu_over_dal():

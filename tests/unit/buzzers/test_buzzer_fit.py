@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from stand_ins.second_device import as_cuda
+from tables import tables_of
 
 from buzzers import learnt, train, wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
@@ -16,6 +17,8 @@ from buzzers.learnt import WIDTHS
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS
 from sqa.metrics.qa import expected_wins
+
+TABLES = tables_of(__file__)
 
 CONFIG = FitConfig("all", "wins", label_weight=0.1, batch=4, epochs=4, learning_rate=0.01, weight_decay=0.0, seed=0)
 WIDTH = WIDTHS["all"]
@@ -59,11 +62,6 @@ def test_fit_gives_similar_weights_on_another_device(monkeypatch):
     fitted = [fit(config, lambda width: StepNetwork(width, 4), made_up(), made_up(8, 1)) for config in configs]
     for name, tensor in fitted[0].tensors.items():
         np.testing.assert_allclose(tensor, fitted[1].tensors[name], rtol=1e-3, atol=1e-5)
-
-
-def test_grid_excludes_non_finite_values():
-    assert wins.grid([np.array([-np.inf])]).tolist() == [0.0]
-    assert wins.grid([np.array([-np.inf, 2.0]), np.array([1.0, -np.inf])], 2).tolist() == [1.0, 2.0]
 
 
 def test_soft_wins_average_over_all_buzz_patterns():
@@ -165,13 +163,7 @@ def test_calibration_inverts_a_distortion():
     assert (np.diff(actual) > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("logits", "right", "at", "chance"),
-    [
-        ([0.0, 1.0, 4.0], [True, False, True], [0.5, 4.0], [0.5, 0.75]),  # decreasing shares
-        ([0.0, 0.0, 0.0], [True, True, True], [0.0], [3.5 / 4]),  # a single logit, and only right answers
-    ],
-)
+@pytest.mark.parametrize(("logits", "right", "at", "chance"), TABLES["bins_with_decreasing_shares_are_merged"])
 def test_bins_with_decreasing_shares_are_merged(logits, right, at, chance):
     knots, odds = train.calibration_of(np.array(logits), np.array(right)), np.array(chance) / (1 - np.array(chance))
     assert knots == pytest.approx(np.stack([np.array(at), np.log(odds) - learnt.SLOPE * np.array(at)]))

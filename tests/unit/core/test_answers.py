@@ -3,9 +3,12 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tables import tables_of
 
 from sqa.core.answers import canonical, is_right, key, resolve
 from sqa.core.quizbowl import Accepted, bare, bundled, spelling, takes
+
+TABLES = tables_of(__file__)
 
 RULE = Accepted(
     titles={"momentum": {"linear momentum"}, "istanbul": {"constantinople"}},
@@ -13,36 +16,9 @@ RULE = Accepted(
     shared=frozenset({"spin", "symphony no 5"}),
     name="made",
 )
-STRICT = [  # accepted by both rules
-    ("Texas annexation", " Texas_annexation"),
-    ("Emily Brontë", "Emily Bronte\u0308"),  # composed and decomposed
-    ("STRASSE", "Straße"),
-    ("Spin (physics)", "spin (Physics)"),  # regardless of how many titles share the bare form
-]
-ACCEPTED = [  # accepted only by Quizbowl's rule
-    ("Wislawa Szymborska", "Wisława_Szymborska"),  # letters without a decomposition
-    ("H.G. Wells", "H. G. Wells"),
-    ("A Midsummer Nights Dream", "A Midsummer Night’s Dream"),
-    ("Crime & Punishment", "Crime and Punishment"),
-    ("New Deal", "New Deal (disambiguation)"),
-    ("Paris (mythology)", "Paris"),
-    ("Artery", "arteries"),
-    ("Exoplanets", "Exoplanet"),
-    ("Great Gatsby", "The Great Gatsby"),
-    ("Dubai", "Emirate of Dubai"),
-    ("Linear Momentum", "Momentum"),
-    ("Vitamin A", "Retinol"),
-    ("Retinol", "Vitamin A"),
-]
-REFUSED = [
-    ("Momentum", "Linear Momentum"),  # one-directional alias
-    ("Spins", "Spin (physics)"),  # two pages share the form
-    ("Symphony No. 5 (Mahler)", "Symphony No. 5 (Beethoven)"),
-    ("a", "Alaska"),
-    ("", "Alaska"),
-    ("_", " "),
-    ("()", "(film)"),  # both are empty after normalisation
-]
+STRICT = TABLES["strict"]
+ACCEPTED = TABLES["accepted"]
+REFUSED = TABLES["refused"]
 CASES = [(*p, True, True) for p in STRICT] + [(*p, False, True) for p in ACCEPTED]
 
 

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tables import tables_of
 
 from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS, TRANSLATORS
@@ -29,51 +30,11 @@ CONFIGS = 30
 SKIPPED = 8  # modules with a `fmt: skip` comment
 MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 5140  # the project's code that README's first example loads
 
-SERVER = {"sqa_services.net"}
-# most folders of sqa, for the rules below
-SQA = {f"sqa.{room}" for room in "core results data files metrics net pipeline questions diagnose training".split()}
 # folder -> the folders that it may import besides itself; `sqa` alone is the package's __init__ with its version
+SQA = {f"sqa.{room}" for room in "core results data files metrics net pipeline questions diagnose training".split()}
 ARROWS: dict[str, set[str]] = {
-    "sqa": set(),
-    "sqa.__main__": {"sqa", "sqa.cli"},
-    "sqa.core": {"sqa"},
-    "sqa.results": {"sqa.core"},
-    "sqa.files": {"sqa", "sqa.core"},
-    "sqa.training": {"sqa", "sqa.core", "sqa.files"},
-    "sqa.data": {"sqa", "sqa.core", "sqa.files"},
-    "sqa.metrics": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data"},
-    "sqa.net": {"sqa", "sqa.core", "sqa.files"},
-    "sqa.pipeline": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data", "sqa.metrics"},
-    "sqa.questions": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data", "sqa.metrics"}
-    | {"sqa.net", "sqa.pipeline"},
-    "sqa.diagnose": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data", "sqa.metrics", "sqa.pipeline"},
-    "sqa.report": {"sqa", *SQA},
-    "sqa.api": {"sqa", *SQA, "sqa.report"},
-    "sqa.cli": {"sqa", *SQA, "sqa.api", "sqa.report"},
-    "smt": set(),
-    "smt.policies": {"sqa", *SQA},
-    "smt.models": {"sqa", *SQA, "smt.policies"},
-    "smt.engines": {"sqa", *SQA, "smt.policies", "smt.models", "smt.lm"},
-    "smt.lm": {"sqa", *SQA, "smt.policies", "smt.models", "smt.training", "smt.statistical"},
-    "smt.training": {"sqa", *SQA, "smt.policies", "smt.models"},
-    "smt.statistical": {"sqa", *SQA, "smt.policies", "smt.models", "smt.training"},
-    "smt.train": {"sqa", *SQA, "smt.training", "smt.statistical", "smt.lm"},
-    "guessers": {"sqa", *SQA},
-    "guessers.retrieval": {"sqa", *SQA, "guessers"},
-    "guessers.gru": {"sqa", *SQA, "guessers"},
-    "guessers.bert": {"sqa", *SQA, "guessers"},
-    "guessers.rerank": {"sqa", *SQA, "guessers", "guessers.retrieval"},
-    "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the local backend
-    "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
-    "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval"},
-    "guessers.train": {"sqa", *SQA, "guessers"}
-    | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.rerank"},
-    "buzzers": {"sqa", *SQA},
-    "sqa_services": {"sqa.core"},
-    "sqa_services.net": {"sqa.core", "sqa.files"},
-    "sqa_services.protocols": SQA - {"sqa.diagnose", "sqa.training"} | SERVER,
-    "sqa_services.simuleval": {"sqa", *SQA, "sqa_services.protocols", *SERVER},
-    "sqa_services.board": {"sqa", *SQA, "sqa_services.protocols", *SERVER},
+    room: {one for name in names for one in (SQA if name == "SQA" else {name})}
+    for room, names in tables_of(__file__)["arrows"].items()
 }
 CORE = {room for room in ARROWS if not room.startswith(SERVICES)}
 ARROWS["experiments"] = CORE - {"sqa.cli"}

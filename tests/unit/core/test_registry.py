@@ -4,12 +4,15 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import located
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, NoKeys, Registry, did_you_mean
 from sqa.pipeline.config import ComponentConfig
 from sqa.pipeline.engine import Parts
+
+TABLES = tables_of(__file__)
 
 ALL = [(registry, name) for registry in (TRANSLATORS, GUESSERS, BUZZERS) for name in registry.names()]
 
@@ -46,18 +49,7 @@ def test_file_in_the_config_folder_has_priority(tmp_path, monkeypatch):
     assert located("mine.py:build", config) == located("mine.py:build") == f"{current / 'mine.py'}:build"
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        (
-            "from wrds import X",
-            "imports 'wrds', which is neither installed nor in the folder of mine.py, did you mean 'words'",
-        ),
-        ("def build():\n    open('none.txt')", r"translator 'mine.py:build': \[Errno 2\] .*'none.txt'"),
-        ("def build():\n    return open", "made a builtin_function_or_method, which has no translate$"),
-        ("class build:\n    translate = 0", ""),
-    ],
-)
+@pytest.mark.parametrize(("source", "expected"), TABLES["faults_of_user_components_are_reported"])
 def test_faults_of_user_components_are_reported(tmp_path, monkeypatch, capsys, source, expected):
     (tmp_path / "mine.py").write_text(f"{source}\n", encoding="utf-8")
     (tmp_path / "words.py").touch()

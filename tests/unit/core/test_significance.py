@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.stats
 from refusals import refused
 
 from sqa.core.differences import compare, compare_levels, compare_pooled, interval_over_levels
@@ -39,6 +38,8 @@ def test_undefined_resamples_are_excluded():
 
 def test_bca_equals_scipy_on_the_same_resamples():
     """Compare with scipy.stats.bootstrap (method BCa) for the mean of a skewed sample and for a ratio of sums."""
+    import scipy.stats
+
     rng = np.random.default_rng(11)
     wins, words = (rng.random(60) < 0.1) * rng.random(60), rng.lognormal(size=60)
 
@@ -121,16 +122,6 @@ def test_randomisation_agrees_with_the_exact_test():
     a, b = means(np.repeat([1.0, 0, 1], [5, 1, 20])), means(np.repeat([0.0, 1, 1], [5, 1, 20]))
     comparison = compare(a, b, ACCURACY, n_resamples=20000)
     assert comparison.p == pytest.approx(14 / 64, abs=0.01)
-
-
-def test_intervals_and_p_values_follow_the_seed():
-    rng = np.random.default_rng(9)
-    a, b = means(rng.random(40) + 0.05), means(rng.random(40))
-    first, again, other = (compare(a, b, ACCURACY, n_resamples=999, seed=seed) for seed in (1, 1, 2))
-    assert first == again and (first.a, first.b, first.diff) == (other.a, other.b, other.diff)
-    for name in ("low", "high", "p"):
-        assert getattr(first, name) != getattr(other, name), name
-    assert bootstrap(a, ACCURACY, seed=1) == bootstrap(a, ACCURACY, seed=1) != bootstrap(a, ACCURACY, seed=2)
 
 
 def bins(stats):

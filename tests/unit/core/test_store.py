@@ -2,25 +2,19 @@
 
 import errno
 import hashlib
-import sys
 from dataclasses import replace
 from pathlib import Path
-from subprocess import PIPE, Popen
 
 import pytest
-import yaml
 from doubles import echo, question
 from refusals import refused
-from small_runs import small_config
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
 from sqa.core.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
 from sqa.core.types import Asked
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import atomic, claimed, write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_rows
-from sqa.pipeline.config import to_mapping
 
 Q = question()
 TABLE = emissions_table({Q.id: echo(Q)})
@@ -108,36 +102,3 @@ def test_claimed_folder_is_refused(tmp_path: Path) -> None:
             with pytest.raises(ConfigError, match="work: another process is working in it"):
                 with claimed(tmp_path / "work"):
                     pass
-
-
-SAME_RUN = """
-import sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from sqa.pipeline.config import load_run
-from sqa.pipeline.engine import run
-from sqa.pipeline.saving import save
-from sqa.files.store import Store
-sys.stdin.readline()
-for number in range({rounds}):
-    runs = Path({folder!r}) / str(number)
-    save(run(load_run(Path({config!r})), Store(runs), progress=False), runs)
-"""
-
-
-def test_four_concurrent_runs_write_equal_files(tmp_path: Path) -> None:
-    config, rounds = tmp_path / "same.yaml", 4
-    config.write_text(yaml.safe_dump(to_mapping(small_config(tmp_path, 6, metrics=["ew"]))), encoding="utf-8")
-    runs, tests = str(tmp_path / "runs"), str(Path(__file__).parents[2])
-    command = [sys.executable, "-c", SAME_RUN.format(tests=tests, rounds=rounds, folder=runs, config=str(config))]
-    four = [Popen(command, cwd=ROOT, stdin=PIPE, stderr=PIPE, text=True) for _ in range(4)]
-    for process in four:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    errors = [process.communicate()[1] for process in four]
-    assert [process.returncode for process in four] == [0] * 4, "\n".join(errors)
-    folders = [tmp_path / "runs" / str(number) / "t" for number in range(rounds)]
-    assert not list(tmp_path.rglob("*.partial"))
-    for name in ("config.yaml", "run.json", "stats.npz", "report.tsv"):
-        assert len({(folder / name).read_bytes() for folder in folders}) == 1

@@ -7,6 +7,7 @@ from doubles import echo, question
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
+from tables import tables_of
 
 from sqa.core import trace as tr
 from sqa.core.answers import is_right
@@ -22,6 +23,8 @@ from sqa.core.trace import (
     table_of,
 )
 from sqa.core.types import Buzz, Emission, Guess
+
+TABLES = tables_of(__file__)
 
 Q = question()  # "uno dos" + "tres cuatro cinco": words end at characters 3, 7, 12, 19 and 25
 
@@ -83,10 +86,7 @@ def test_positions_include_finished_sentences():
 
 @pytest.mark.parametrize(
     ("writes", "texts", "final"),  # (sentence, token, erase)
-    [
-        ([(0, "a", 0), (0, "b", 0), (0, "c", 2), (1, "d", 0), (1, "e", 1)], "a|a b|c|c d|c e", ["c", "e"]),
-        ([(0, "a", 0), (0, "", 1), (1, "b", 0)], "a||b", ["", "b"]),
-    ],
+    TABLES["retraction_updates_prefixes_and_hypotheses"],
 )
 def test_retraction_updates_prefixes_and_hypotheses(writes, texts, final):
     emissions = tuple(Emission(s, token, 1, False, erase) for s, token, erase in writes)

@@ -7,17 +7,15 @@ from typing import Any
 import pytest
 import zstandard
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
 from sqa.data import datasets, texts
 
-GOOD = {
-    "source": "Ta rzeka płynie przez Kraków. Nazwij tę rzekę.",
-    "reference": "This river flows through Cracow. Name this river.",
-    "page": "Vistula",
-    "language": "pl",
-}
+TABLES = tables_of(__file__)
+
+GOOD = TABLES["good"]
 
 
 @pytest.fixture
@@ -48,25 +46,7 @@ def test_own_file_is_read(tmp_path: Path, name: str) -> None:
     assert datasets.load_questions(path, limit=1) == [first]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"source": []}, r"record 1\.source: a question needs at least one sentence"),
-        ({"source": ["a b", " "]}, r"record 1\.source: sentence 1 is empty"),
-        ({"page": "_"}, r"record 1\.page: expected a page title"),
-        ({"language": "xx"}, r"record 1\.language: expected one of .* got 'xx'"),
-        ({"id": {}}, r"record 1\.id: expected a text or a whole number, got \{\}"),
-        ({"id": "mine-0"}, r"record 1 has the id 'mine-0'"),
-        ({"id": "a\tb"}, r"record 1\.id: contains \\t; an id must be one line"),
-        ({"page": "Pe\0ru"}, r"record 1\.page: contains \\x00; a page title must have no control characters"),
-        ({"refrence": "One."}, r"record 1: unknown key 'refrence', did you mean 'reference'; known are id, language"),
-        (
-            {"category": "x"},
-            r"record 1: unknown key 'category'.* belong under `meta` or keys that begin with an underscore",
-        ),
-        ({"target_page": "Vistula"}, "record 1: has page and target_page, which are synonyms; give one of them"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), TABLES["bad_record_error_names_the_record"])
 def test_bad_record_error_names_the_record(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     refused(DataError, message, datasets.load_questions, own_file(tmp_path, GOOD, {**GOOD, **change}))
 
@@ -152,16 +132,7 @@ def test_split_source_needs_no_splitter(tmp_path: Path) -> None:
     refused(DataError, "got 'Swahili'", questions, tmp_path, language="Swahili", source=["Nchi hii iko Amerika."])
 
 
-SAME = {
-    "ES": "es",
-    "spa_Latn": "es",
-    "es-419": "es",
-    "jpn": "ja",
-    "ja_JP": "ja",
-    "cmn": "zh",
-    "zho": "zh",
-    "zh-Hans": "zh",
-}
+SAME = TABLES["same"]
 SAME |= {"tha": "th", "khm_Khmr": "km", "haw": "haw", "pt-BR": "pt", "Japanese": "ja"}
 
 
@@ -186,16 +157,7 @@ def test_combining_marks_stay_with_their_characters(tmp_path: Path) -> None:
     assert question.words == expected
 
 
-WITHOUT_SPACES = {
-    "th": "เมืองหลวงของเปรูคือลิมา",
-    "tha": "บริษัท Apple ประกาศเปิดตัว iPhone 15 รุ่นใหม่ล่าสุดในงานแถลงข่าวเมื่อวานนี้",
-    "km": "រាជធានីនៃប្រទេសប៉េរូគឺលីម៉ា",
-    "lo": "ນະຄອນຫຼວງຂອງເປຣູແມ່ນລີມາ",
-    "my": "ပီရူးနိုင်ငံ၏မြို့တော်မှာလီမာဖြစ်သည်",
-    "bo": "བོད་ཀྱི་རྒྱལ་ས་ལྷ་ས་ཡིན།",
-    "nan": "秘魯的首都是利馬在佗位",
-    "es": "秘鲁的首都是利马",
-}
+WITHOUT_SPACES = TABLES["without_spaces"]
 
 
 @pytest.mark.parametrize("language", WITHOUT_SPACES)
@@ -214,18 +176,7 @@ def test_scripts_without_spaces_are_refused(tmp_path: Path, language: str) -> No
     )
 
 
-WITH_SPACES = {
-    "th": "เมือง หลวง ของ เปรู คือ ลิมา",
-    "km": "រាជធានី\u200bនៃ\u200bប្រទេស\u200bប៉េរូ\u200bគឺ\u200bលីម៉ា",
-    "hi": "भारत की राजधानी दिल्ली है ।",
-    "ta": "பெருவின் தலைநகரம் லிமா ஆகும் .",
-    "ar": "عَاصِمَةُ بِيرُو هِيَ لِيمَا .",
-    "he": "בִּירַת פֶּרוּ הִיא לִימָה .",
-    "fa": "پایتخت پرو را می\u200cدانم .",
-    "ko": "페루의 수도는 리마이다 .",
-    "vi": "Thu\u0309 đo\u0302 cu\u0309a Pêru là Lima .",
-    "es": "La ciudad de 東京都千代田区 está en Japón .",
-}
+WITH_SPACES = TABLES["with_spaces"]
 
 
 @pytest.mark.parametrize("language", WITH_SPACES)

@@ -12,11 +12,14 @@ from threading import Thread
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import ConfigError
 from sqa.data import datasets
 from sqa.files.hub import MAX_QUESTIONS
 from sqa.pipeline.config import DatasetConfig
+
+TABLES = tables_of(__file__)
 
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 TEXTS = {"source": "Nombra este río.", "reference": "Name this river.", "page": "Ebro", "language": "es"}
@@ -107,14 +110,7 @@ def test_config_names_a_file_on_the_hub(hub: Hub) -> None:
     assert ADDRESS in (hub.folder / "runs" / "run" / "config.yaml").read_text()
 
 
-REFUSED = {  # address -> reason
-    ADDRESS.replace("0123456789", "9999999999"): "404",
-    ADDRESS.replace("rivers", "lakes"): "404",
-    ADDRESS.replace("lab", "nobody"): "404",
-    ADDRESS.replace("es/rivers", "huge"): f"has {MAX_QUESTIONS + 1} bytes; a question file may have at most",
-    ADDRESS.replace("es/rivers", "endless"): "has an unknown number of bytes",
-    ADDRESS.replace("es/rivers", "latin"): "not UTF-8",
-}
+REFUSED = TABLES["refused"]
 EACH = """
 import sys
 from sqa.cli import main
@@ -151,18 +147,7 @@ def test_offline_without_a_copy_is_an_error(hub: Hub, monkeypatch: pytest.Monkey
     assert len(done.stderr.splitlines()) == 1 and not hub.asked
 
 
-@pytest.mark.parametrize(
-    ("place", "says"),
-    [
-        ("lab/questions/es/q.jsonl", "no commit is named"),
-        ("lab/questions@/es/q.jsonl", "no commit is named"),
-        ("lab/questions@main/es/q.jsonl", "the revision 'main' is no commit and may change"),
-        (f"lab/questions@{COMMIT[:-1]}/es/q.jsonl", "the revision '.*' is no commit and may change"),
-        (f"lab/questions@{COMMIT.upper()}/es/q.jsonl", "the revision '.*' is no commit and may change"),
-        (f"@{COMMIT}/q.jsonl", "not the address of a question file"),
-        (f"lab/questions@{COMMIT}/q.parquet", "not the address of a question file"),
-    ],
-)
+@pytest.mark.parametrize(("place", "says"), TABLES["address_without_a_commit_is_refused"])
 def test_address_without_a_commit_is_refused(place: str, says: str) -> None:
     address = f"hf://datasets/{place}"
     remedy = "; write hf://datasets/.*@COMMIT/.* with the 40 hexadecimal digits"

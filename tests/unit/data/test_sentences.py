@@ -1,23 +1,13 @@
 """Sentence splitting: sentence ends, exceptions, and no lost word."""
 
 import pytest
+from tables import tables_of
 
 from sqa.data import sentences
 
-SENTENCES = [  # language, sentences; the sentences are joined with spaces
-    ("pl", "Zwiedził m.in. Kraków, np. Wawel, oraz tzw. Drogę Królewską.", "Potem wrócił do domu."),
-    ("pl", "Malarz ur. 1838 i jego uczeń św. Albert żyli w XIX w. w Krakowie.", "Obaj malowali."),
-    ("pl", "Muzyka lat 80. XX wieku wraca do mody.", "Nikt nie wie dlaczego."),
-    ("pl", "Bitwa odbyła się w 1410 r.", "Wygrał ją król."),
-    ("es", "El Sr. Pérez vive en los EE. UU. desde niño.", "Nunca volvió a casa."),
-    ("es", "Murió en el siglo I a. C. en Roma.", "Era un poeta."),
-    ("es", "Subió al Mt. Rainier y al monte St. Helens.", "Luego bajó deprisa."),
-    ("es", "¿Quién lo pintó?", "¡Nadie lo sabe todavía!"),
-    ("en", "Dr. Smith met Mt. Everest's guide, J. R. Brown.", "They went up together."),
-    ("en", 'He said "I am here."', "She did not answer."),
-    ("en", "It ended there. 1999.", "Then it began again."),  # a number is not a sentence
-    ("en", "Wow! That was all there is."),  # one word is not a sentence
-]
+TABLES = tables_of(__file__)
+
+SENTENCES = TABLES["sentences"]
 
 
 @pytest.mark.parametrize(("language", "expected"), [(language, expected) for language, *expected in SENTENCES])

@@ -4,22 +4,16 @@ import json
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import DataError
 from sqa.data import xor_tydi
 from sqa.data.xor_tydi import LANGUAGES, SPLITS, load_translations, load_xor_tydi
 
-QUESTIONS = [
-    {"id": "1", "lang": "fi", "split": "train-engspan", "question": "Kuka  kirjoitti Sodan?", "answers": ["Tolstoi"]},
-    {"id": "1", "lang": "fi", "split": "dev-full", "question": "Kuka kirjoitti Sodan?", "answers": ["Tolstoi"]},
-    {"id": "2", "lang": "ru", "split": "train-engspan", "question": "Кто?", "answers": ["nobody", "no one"]},
-    {"id": "3", "lang": "fi", "split": "train-engspan", "question": "Milloin?", "answers": ["1900"]},
-]
-TRANSLATIONS = [
-    {"lang": "fi", "source": "Kuka kirjoitti Sodan? ", "reference": "Who wrote the  War?"},
-    {"lang": "fi", "source": "Kuka kirjoitti Sodan?", "reference": "a second one"},
-    {"lang": "ru", "source": "Milloin?", "reference": "of another language"},
-]
+TABLES = tables_of(__file__)
+
+QUESTIONS = TABLES["questions"]
+TRANSLATIONS = TABLES["translations"]
 
 
 @pytest.fixture
@@ -47,14 +41,7 @@ def test_questions_of_a_split_have_translations(files):
     assert load_translations("ru") == {"Milloin?": "of another language"}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"answers": []}, r"record 1: Expected `array` of length >= 1 - at `\$\.answers`"),
-        ({"question": " "}, r"record 1: Expected `str` .* at `\$\.question`"),
-        ({"id": "1"}, "record 1: the id '1' occurs twice in train-engspan"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), TABLES["damaged_records_are_refused"])
 def test_damaged_records_are_refused(files, change, message):
     files([QUESTIONS[0], {**QUESTIONS[3], **change}])
     refused(DataError, message, load_xor_tydi, "train-engspan", "fi")

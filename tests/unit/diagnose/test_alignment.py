@@ -1,21 +1,20 @@
 """Word forms, priors on disk, and the links of the aligner."""
 
-import json
-import shutil
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import DataError
-from sqa.core.paths import DATA
-from sqa.data.priors import Priors, bundled_priors, form, similar
+from sqa.data.priors import Priors, form, similar
 from sqa.diagnose import hmm
 from sqa.diagnose.alignment import SEEDS, HmmAligner
 
-MODELS = DATA / "models"
+TABLES = tables_of(__file__)
+
 COLOURS = {"rojo": "red", "verde": "green", "azul": "blue", "negro": "black"}
 THINGS = {"perro": "dog", "gato": "cat", "pájaro": "bird", "tren": "train", "libro": "book"}
 WORDS = {**COLOURS, **THINGS}
@@ -35,31 +34,9 @@ def test_forms_are_stems_without_punctuation() -> None:
     assert form("(Words", "xx") == "words"  # a language without a stemmer
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "expected"),
-    [
-        ("Napoleona", "Napoleon’s", True),
-        ("1914,", "1914", True),
-        ("Łódź", "Lodz", True),
-        ("constitución", "constitution", True),
-        ("con", "contra", False),
-        ("internacional", "interest", False),
-        ("—", "-", False),
-    ],
-)
+@pytest.mark.parametrize(("source", "target", "expected"), TABLES["similar_words_are_recognised"])
 def test_similar_words_are_recognised(source: str, target: str, expected: bool) -> None:
     assert similar(source, target) == expected
-
-
-def test_damaged_priors_are_refused(tmp_path: Path) -> None:
-    priors = bundled_priors("es-en")
-    assert priors is not None and priors.links["perr", "dog"] > 1 and bundled_priors("xx-en") is None
-    folder = shutil.copytree(MODELS / "align-es-en", tmp_path / "priors")
-    config = folder / "config.json"
-    config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "gru"}))
-    refused(DataError, "kind 'alignment-priors', version 1, got 'gru', 1", Priors.load, folder)
-    config.write_text(json.dumps({"kind": "alignment-priors", "version": 1}))
-    refused(DataError, "the priors are damaged", Priors.load, folder)
 
 
 @pytest.fixture(scope="module")

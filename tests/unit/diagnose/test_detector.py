@@ -2,17 +2,17 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import refused
+from tables import tables_of
 
-from sqa.core.errors import DataError
 from sqa.core.paths import DATA
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.diagnose.detector import FILE, Network, load_detector, read_networks
 from sqa.diagnose.signals import GROUPS, WordScores, word_signals
+
+TABLES = tables_of(__file__)
 
 SOURCE = tuple("El poeta ecuatoriano Pablo Neruda vendió 4.500 libros en la ciudad de Potosí.".split())
 GOOD = tuple("The Ecuadorian poet Pablo Neruda sold 4,500 books in the city of Potosi.".split())
@@ -25,19 +25,7 @@ def signals(*target: str) -> dict[str, list[float]]:
     return dict(zip(GROUPS["words"], rows.T.tolist(), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("target", "name", "expected"),
-    [
-        ("The socuatorian Potosí poet ciudad", "unknown", [0, 1, 0, 0, 0]),  # a copied name is not unknown
-        ("The socuatorian Potosí poet ciudad", "foreign", [0, 0, 0, 0, 1]),
-        ("The socuatorian Potosí poet ciudad", "copied", [0, 0, 1, 0, 1]),
-        ("The socuatorian Potosí poet ciudad", "name", [0, 0, 1, 0, 0]),
-        ("4,500 4,600 books", "new_number", [0, 1, 0]),  # the source has 4.500
-        ("4,500 4,600 books", "number", [1, 1, 0]),
-        ("old books and old books", "again_source", [0, 0, 0, 1, 1]),
-        ("old books and old books", "pair_again", [0, 0, 0, 1, 1]),
-    ],
-)
+@pytest.mark.parametrize(("target", "name", "expected"), TABLES["spelling_signals_have_the_listed_values"])
 def test_spelling_signals_have_the_listed_values(target: str, name: str, expected: list[float]) -> None:
     assert signals(*target.split())[name] == expected
 
@@ -65,15 +53,6 @@ def test_network_averages_its_members() -> None:
     assert network().probabilities(np.array([[3.0]])) == pytest.approx(1 / (1 + math.exp(1 - 2 * logit)))
     again = Network.of(json.loads(json.dumps(network().record())), 1)
     assert again.probabilities(np.array([[3.0]])) == pytest.approx(network().probabilities(np.array([[3.0]])))
-
-
-def test_damaged_weights_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / FILE
-    refused(DataError, "cannot read the weights", read_networks, path)
-    other, old = {"version": 1, "networks": {"words": network().record()}}, {"version": 0, "networks": {}}
-    for record, message in ((other, "are damaged"), ([], "are damaged"), (old, "version 0 of the weights")):
-        path.write_text(json.dumps(record), encoding="utf-8")
-        refused(DataError, message, read_networks, path)
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])

@@ -4,22 +4,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import tables_of
 
 from smt.engines.instances import write_instances
 from sqa.files.store import Store
 from sqa.metrics import build
 from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
-from sqa.metrics.latency_log import LogOptions, main, score
+from sqa.metrics.latency_log import LogOptions, score
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
 from sqa.pipeline.saving import save
 
+TABLES = tables_of(__file__)
+
 NAMES = [name for name in SIMULEVAL_1_1.formulas if FORMULAS[name].of_runs]
-RUNS: list[tuple[str, dict[str, Any]]] = [
-    ("mini-es", {"name": "waitk", "model": "es-en", "k": 3}),
-    ("mini-pl", {"name": "prefix", "model": "pl-en", "policy": "local-agreement"}),
-    ("mini-es", {"name": "fixed", "text": "reference", "reveal": "diagonal"}),
-]
+RUNS: list[tuple[str, dict[str, Any]]] = TABLES["runs"]
 
 
 @pytest.mark.parametrize("unit", ["sentence", "question"])
@@ -48,25 +47,3 @@ def test_equal_labels_have_equal_values(dataset: str, translator: dict[str, Any]
                 assert scored.means()[label][0] == pytest.approx(of_run[key], abs=1e-6), key
                 equal.add(name)
     assert equal == set(NAMES) - {"laal"}  # a run's LAAL divides the question's reference length among its sentences
-
-
-@pytest.mark.parametrize(
-    ("options", "sources"),
-    [
-        ({}, {"AL": "log", "LAAL": "log", "AP": "log", "DAL": "none", "StartOffset": "none", "RTF": "none"}),
-        ({"use_reference": False}, {"AL": "none", "LAAL": "none"}),
-        ({"references": "ref"}, {"LAAL": "file"}),
-        ({"convention": "iwslt-2020-first"}, {"AL": "none"}),
-        ({"convention": "simuleval-1.0"}, {"AL": "none"}),  # counting the end of text excludes the reference
-        ({"convention": "simuleval-1.0", "source": "speech"}, {"AL": "log"}),
-    ],
-)
-def test_table_names_the_references(
-    options: dict[str, Any], sources: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "x.log").write_text('{"delays": [1, 2], "source_length": 2, "reference": "a b c"}\n')
-    (tmp_path / "ref").write_text("a b\n")
-    options = {key: tmp_path / "ref" if key == "references" else value for key, value in options.items()}
-    main(str(tmp_path / "x.log"), LogOptions(**options), as_json=False)
-    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert rows[0][-1] == "reference" and sources.items() <= {row[0]: row[-1] for row in rows}.items()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from refusals import refused
+from tables import tables_of
 from torch import Tensor, nn
 
 from smt.engines.fairseq import convert, read, read_dictionary
@@ -17,17 +18,12 @@ from smt.models.vocab import BOS, EOS
 from smt.policies.waitk import FULL
 from sqa.core.errors import ConfigError, DataError
 
+TABLES = tables_of(__file__)
+
 WIDTH, HEADS, INNER, LAYERS = 16, 4, 24, 2
 SOURCE = [f"▁s{i}" if i % 3 else f"s{i}" for i in range(30)]
 TARGET = [f"▁t{i}" if i % 3 else f"t{i}" for i in range(26)]
-VARIANTS = {
-    "post": {"arch": "transformer_iwslt_de_en"},
-    "pre": {"arch": "transformer_wmt_en_de_big_t2t", "activation_fn": "gelu", "share_all_embeddings": True}
-    | {f"{side}_{what}": True for side in ("encoder", "decoder") for what in ("normalize_before", "learned_pos")},
-    "monotonic": {"arch": "transformer_monotonic", "simul_type": "waitk", "waitk_lagging": 3}
-    | {"share_decoder_input_output_embed": True},
-    "attn2d": {"arch": "waitk_transformer_small", "waitk": 5, "gelu": False},
-}
+VARIANTS = TABLES["variants"]
 
 
 class Theirs(nn.Module):
@@ -195,31 +191,10 @@ def test_unknown_options_and_weights_are_refused(options: dict, changes: dict, m
     assert not (tmp_path / "ours").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("▁s1 7\n", "5 symbols, including special ones, but the checkpoint's encoder has 34"),
-        ("a 1\nb x\n", r"dict.source.txt:2: not a line"),
-        ("a 1\nb 1\na 2\n", r"dict.source.txt:3: symbol 'a' appears twice"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), TABLES["mismatched_dictionaries_are_refused"])
 def test_mismatched_dictionaries_are_refused(text: str, message: str, tmp_path: Path) -> None:
     files = write(tmp_path, theirs("post"))
     files[1].write_text(text, encoding="utf-8")
     refused(DataError, message, convert, *files, tmp_path / "ours")
     files[1].write_text("a 3\n<unk> 0 #fairseq:overwrite\n", encoding="utf-8")  # the flag allows a duplicate
     assert read_dictionary(files[1]) == ("<pad>", "<unk>", "<s>", "</s>", "a", "<unk>")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"no pickle", "not a readable checkpoint"),
-        ({"model": [1]}, "no weights under 'model'"),
-        ({"model": {"a": torch.ones(1)}}, "neither 'args' nor 'cfg'"),
-    ],
-)
-def test_other_kinds_of_files_are_refused(content: object, message: str, tmp_path: Path) -> None:
-    files = write(tmp_path, theirs("post"))
-    files[0].write_bytes(content) if isinstance(content, bytes) else torch.save(content, files[0])
-    refused(DataError, message, convert, *files, tmp_path / "ours")

@@ -1,43 +1,14 @@
 """Target words from a language model's reply, without a model."""
 
 import pytest
+from tables import tables_of
 
 from smt.engines.llm_replies import Asked, translation, unlooped
 
-OPEN = "El río Danubio nace en la Selva"
-CLOSED = "El río Danubio nace en la Selva Negra."
+TABLES = tables_of(__file__)
+CLOSED = TABLES["closed"]
 ORDER = "Translate a Spanish text into English and write the translation only, on one line."
-CASES = {  # source, committed target, reply, expected words, expected kinds
-    "plain": (CLOSED, "", " The Danube rises in the Black Forest.", "The Danube rises in the Black Forest.", ""),
-    "open": (OPEN, "The river", " Danube.", "Danube", ""),
-    "open, quoted": (OPEN, "", ' The "Danube."', 'The "Danube', ""),
-    "abbreviation": (OPEN, "", " The U.S.", "The U.S.", ""),
-    "repeats the target": (OPEN, "The river", " The river Danube rises", "Danube rises", ""),
-    "extends a word": (OPEN, "The river Dan", "ube rises in", "rises in", ""),
-    "comma": (OPEN, "The river", ", which rises", "which rises", ""),
-    "full stop": (CLOSED, "The Danube rises there", ".", ".", ""),
-    "full stop, open": (OPEN, "The Danube rises", ".", "", ""),
-    "empty": (OPEN, "The river", "", "", "nothing-more"),
-    "mark": (CLOSED, "", " The Danube rises<|im_end|>\n<|im_start|>user", "The Danube rises", "marks"),
-    "only a mark": (CLOSED, "", "<|im_end|>", "", "marks empty"),
-    "thoughts": (CLOSED, "", "<think>Spanish\nfirst</think> The Danube rises", "The Danube rises", ""),
-    "refusal": (CLOSED, "", "I'm sorry, but I can't help with that request.", "", "refusal"),
-    "no refusal": (CLOSED, "", "I cannot swim in the Danube.", "I cannot swim in the Danube.", ""),
-    "preface": (CLOSED, "", "Sure! Here is it: The Danube rises", "", "explanation"),
-    "preface, colon": (CLOSED, "", "Here is the translation:", "", "explanation"),
-    "echo": (CLOSED, "", f"{ORDER} El río", "", "echo"),
-    "source language": (CLOSED, "", "El río nace en la Selva Negra y es de los más largos", "", "language"),
-    "too long": (
-        CLOSED,
-        "",
-        " " + " ".join(f"w{i}" for i in range(40)),
-        " ".join(f"w{i}" for i in range(26)),
-        "length",
-    ),
-    "loop": (CLOSED, "", " The source of the hand of the hand of the hand", "The source of the hand", "loop"),
-    "loop of one word": (CLOSED, "so very very", " very far", "", "loop"),
-    "doubled name": (CLOSED, "so Humbert", " Humbert drove", "Humbert drove", ""),
-}
+CASES = TABLES["reply_yields_the_listed_words_and_kinds"]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -15,6 +15,7 @@ import pytest
 from recorded import RECORD
 from stand_ins.chat_server import ChatServer
 from stand_ins.llama_server import Recorder, Replay, serving
+from tables import tables_of
 
 from guessers.llm import guesser
 from smt.engines.llm import LlmConfig, build
@@ -23,17 +24,14 @@ from sqa.core.types import Question
 from sqa.net.chat import Budget, Task
 from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
 
+TABLES = tables_of(__file__)
+
 RECORDED = Path(__file__).parents[2] / "golden" / "recorded" / "llama_server.json"
 PROGRAM, MODEL = os.environ.get("SQA_LLAMA_SERVER", ""), os.environ.get("SQA_LLAMA_MODEL", "")
 SENTENCE = "Este río nace en la Selva Negra y pasa por Viena."
 QUESTION = Question("q", "t", "es", (tuple(SENTENCE.split()),), ("This river rises in the Black Forest.",), "Danube")
 EXAMPLES = (("El perro duerme.", "The dog sleeps."), ("Nombre esta ciudad.", "Name this city."))
-POLICIES = {
-    "continuation": {"k": 3, "step_tokens": 4},
-    "wait-k": {"policy": "wait-k", "k": 3},
-    "local-agreement": {"policy": "local-agreement"},
-    "chat": {"api": "chat"},
-}
+POLICIES = TABLES["policies"]
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,15 @@ import torch
 from refusals import refused
 from safetensors.torch import load_file, save_file
 from stand_ins.hub_models import LANGUAGES, save_models
+from tables import tables_of
 
 from smt.engines.pretrained import WANTED, Pretrained, PretrainedConfig, build, check_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import find_model, load_pretrained
 from sqa.metrics.quality.comet import CometConfig
 from sqa.pipeline.saving import hub_models
+
+TABLES = tables_of(__file__)
 
 TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city of the north .", "Una ciudad"]
 NEW = 14  # max_new_tokens
@@ -79,17 +82,7 @@ def test_words_equal_a_plain_greedy_loop(loaded):
     assert system.words([TEXTS[0]])[0] == tuple(text.split())
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "message"),
-    [
-        ("m2m", {"source_language": "sp"}, "source_language: unknown to the tokenizer: 'sp', did you mean"),
-        ("nllb", {"target_language": "eng"}, "did you mean 'eng_Latn'"),
-        ("mbart", {"target_language": None}, "target_language: missing; the tokenizer has ar_AR"),
-        ("marian", {"source_language": "pl"}, "source_language: the model only has 'es', got 'pl'"),
-        ("marian-many", {"target_language": "po"}, "did you mean 'pol'"),
-        ("marian", {"max_new_tokens": 400}, "max_new_tokens: must be less than 300"),
-    ],
-)
+@pytest.mark.parametrize(("name", "changes", "message"), TABLES["wrong_settings_are_refused"])
 def test_wrong_settings_are_refused(folders, name, changes, message):
     refused(ConfigError, message, lambda: Pretrained(config(folders, name, **changes)))
 
@@ -131,14 +124,7 @@ def sharded(folders, tmp_path, name):
     return folder, weights
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("weights.bin", r"index.json: names .* must be \*.safetensors files in that folder"),
-        ("../model.safetensors", r"index.json: names .* must be \*.safetensors files in that folder"),
-        ("part.safetensors", "part.safetensors: not a safetensors file"),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), TABLES["pickles_are_never_loaded_whatever_their_name"])
 def test_pickles_are_never_loaded_whatever_their_name(folders, tmp_path, name, message):
     folder, _ = sharded(folders, tmp_path, name)
     (folder / name).write_bytes(pickle.dumps(Evil(tmp_path / "ran")))
@@ -157,21 +143,6 @@ def test_fingerprint_covers_shards_and_nan_is_refused(folders, tmp_path):
 
     assert fingerprint() != fingerprint(lambda tensor: tensor + 1)
     refused(DataError, "has numbers that are not finite", fingerprint, lambda tensor: tensor * float("nan"))
-
-
-def test_parts_of_different_models_are_refused(folders, tmp_path):
-    folder = copied(folders, tmp_path)
-    settings = json.loads((folder / "config.json").read_text())
-    for change, message in (
-        ({"decoder_layers": 3}, "its weights do not match"),
-        ({"d_model": 64}, "cannot be loaded"),
-    ):
-        (folder / "config.json").write_text(json.dumps(settings | change))
-        refused(DataError, message, build, PretrainedConfig(str(folder)))
-    (folder / "config.json").write_text(json.dumps(settings))
-    vocabulary = json.loads((folder / "vocab.json").read_text())
-    (folder / "vocab.json").write_text(json.dumps({**vocabulary, "extra": len(vocabulary)}))
-    refused(DataError, "they belong to different models", Pretrained, PretrainedConfig(str(folder), max_new_tokens=NEW))
 
 
 def test_download_needs_permission(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 from refusals import refused
 from stand_ins import recorded_logs
 from stand_ins.recorded_logs import log
+from tables import tables_of
 
 from smt.engines import fixed
 from smt.engines.fixed import FixedConfig
@@ -16,6 +17,8 @@ from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
+
+TABLES = tables_of(__file__)
 
 FIRST = Question("one", "test", "es", (("a", "b", "c", "d"), ("e", "f")), ("One two.", "Three."), "Page")
 SECOND = Question("two", "test", "es", (("g", "h", "i"),), ("Four.",), "Page")
@@ -76,19 +79,7 @@ def test_declared_pieces_of_words_are_joined(tmp_path, kind):
         assert f"set `pieces: {kind}`" in problem(log(tmp_path, rows))
 
 
-WRONG = {  # objects of a log, and the error after the file name
-    "two lines too few": (ROWS[:1], ":1: ends after 1 of 3 sentences, one sentence 1 is missing"),
-    "a line too many": ([*ROWS, row(3, "E", [1])], ":4: too many sentences; the data set has 3"),
-    "out of order": ([ROWS[1], ROWS[0], ROWS[2]], ":1: expected index 0, got index 1"),
-    "past the source": ([row(0, "A B", [1, 5]), *ROWS[1:]], ":1: delay 5 of word 1 is past"),
-    "falling": ([ROWS[0], row(1, "D E", [2, 1])], ":2: delays[1] is 1 after 2"),
-    "a delay too few": ([row(0, "A B", [1])], ":1: 2 words but 1 delays"),
-    "a wrong length": ([row(0, "A B", [1, 1], prediction_length=3)], ":1: prediction_length is 3"),
-    "another sentence": ([row(0, "A", [1], source="a b x d"), *ROWS[1:]], "word 2 is 'x', expected 'c'"),
-    "another length": ([row(0, "A", [1], source_length=5), *ROWS[1:]], ":1: source_length is 5"),
-    "speech": ([row(0, "A", [1000.0], source=["a.wav"])], "question one has no `word_times`"),
-    "a word after the end": ([row(0, "A </s> B", [1, 2, 3])], ":1: word 1 is </s>"),
-}
+WRONG = TABLES["wrong"]
 
 
 @pytest.mark.parametrize("what", WRONG)

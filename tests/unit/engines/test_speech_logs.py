@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 from stand_ins.recorded_logs import emissions, log, problem
+from tables import tables_of
 
 from smt.engines.recorded import RecordedConfig, build
 from smt.engines.speech_logs import Shown, words_of
@@ -16,6 +17,8 @@ from sqa.core.trace import check_emissions, hypotheses
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.files.store import dataset_fingerprint
+
+TABLES = tables_of(__file__)
 
 WORDS_ONE, TIMES = (("a", "b"), ("c", "d")), (1.0, 2.0, 3.0, 4.0)
 ONE = Question("one", "test", "es", WORDS_ONE, ("A b c d.",), "Page", TIMES, "talks/one.wav")
@@ -69,13 +72,7 @@ def test_parsed_logs_match_expected_emissions(kind: str, tmp_path: Path) -> None
     assert emissions(log(tmp_path, rows), data) == expected
 
 
-PIECES = {
-    "sentencepiece": (["▁Vien", "na", "▁<0xC3>", "<0xA9>", "t", "é"], ["Vienna", "été"]),
-    "bytes": (["ĠVien", "na", "ĠÃ", "©", "t", "Ã©"], ["Vienna", "été"]),
-    "words": (["Vienna", "été"], ["Vienna", "été"]),
-    "bpe": (["Vien@@", "na", "é@@", "té"], ["Vienna", "été"]),
-    "characters": ([*"Vienna été"], ["Vienna", "été"]),
-}
+PIECES = TABLES["pieces"]
 
 
 @pytest.mark.parametrize("kind", PIECES)
@@ -109,38 +106,14 @@ def test_times_and_words_are_in_the_fingerprint(tmp_path: Path) -> None:
 
 
 BEFORE = ":4: retracts 1 words, some of them written before sentence 1 of question one began"
-WRONG = {
-    "no program's": ([{"a": 1, "b": 2}], ":1: not a log of a supported program"),
-    "truncated": ([*STREAM[:3], '{"id": 7, "total_au'], ":4: not JSON"),
-    "another program's line": ([*STREAM, WHISPER[0]], ":7: expected simulstream's"),
-    "huge": ([*STREAM[:2], out(7, 1e8, [])], ":3: "),
-    "time goes back": ([*STREAM[:4], out(7, 3.9, [])], ":5: total_audio_processed falls from 4 to 3.9"),
-    "something else deleted": ([*STREAM[:3], out(7, 2, [], ("B",))], ":4: deleted_tokens ['B'] are not"),
-    "no metadata": ([out(7, 1, ["A"])], ":1: id 7 has no earlier line with"),
-    "twice": ([*STREAM, wav(9, "one.wav")], ":7: the recording 'one' appears twice"),
-    "cut off after metadata": ([*STREAM[:5]], ":5: recording 'two' has no further lines"),
-    "one recording too few": (STREAM[:4], ": the recording 'two' of question two is missing; the log has 'one'"),
-    "words of another sentence taken back": ([*STREAM[:3], out(7, 4, ["c"], ("A",)), *STREAM[4:]], BEFORE),
-    "SimulStreaming's of one recording": (WHISPER, ":1: the log has one recording, but the data set has 2"),
-    "recordings out of order": ([SEGMENTS[0], segment(1, 2, "E", [1])], ":2: docid 2, expected 1"),
-    "too many recordings": ([*SEGMENTS, segment(3, 2, "X", [1])], ":4: docid 2, but the data set has"),
-    "a segment without times": ([segment(0, 0, "A b", None)], ":1: 2 words but 0 emission_cu"),
-    "a segment without end": ([segment(0, 0, "A", [1.0], None)], ":1: "),
-    "segments that fall": ([segment(0, 0, "A b", [9, 8])], ":1: emission_cu[1] is 8 after 9"),
-    "a first segment without words": ([segment(0, 0, "", None), segment(1, 0, "A", [1])], ":2: the first segment"),
-    "SimulEval's twice": ([SIMULEVAL[0], SIMULEVAL[0]], ":2: the recording 'one' appears twice"),
-    "text after speech": ([SIMULEVAL[0], {"prediction": "A", "delays": [1], "source": "a b"}], ":2: "),
-}
+WRONG = TABLES["wrong"]
 LATE = {"source_length": 3000.0}
 WRONG |= {
     "seconds for milliseconds": (
         [{**SIMULEVAL[0], "delays": [1.0, 4.0], "source_length": 4.0}, SIMULEVAL[1]],
         ":1: the",
     ),
-    "after the recording's end": (
-        [{**SIMULEVAL[0], **LATE}, SIMULEVAL[1]],
-        ":1: delays[1] is 4100, past the",
-    ),
+    "after the recording's end": ([{**SIMULEVAL[0], **LATE}, SIMULEVAL[1]], ":1: delays[1] is 4100, past the"),
     "a later segment first": ([SEGMENTS[0], segment(1, 0, "c", [1.0], 6000.0)], ":2: time_to_recording_end is 6000"),
     "segments that overlap": ([SEGMENTS[0] | {"source_length": 4000.0}, *SEGMENTS[1:]], ":2: time_to_recording_end is"),
     "a segment's words before the last": ([SEGMENTS[0], segment(1, 0, "c", [-900.0], 2000.0)], ":2: 'c' is written at"),
@@ -222,15 +195,6 @@ def test_word_times_change_the_key_but_not_the_source(tmp_path: Path) -> None:
     assert prints[0][:16] == "d3d2cab0faaba6eb" and len(set(prints)) == 3  # the key without times is unchanged
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"word_times": [1, 2]}, "word_times: expected 3 seconds, one for each word, got 2"),
-        ({"word_times": [1, 3, 2]}, r"word_times\[2\]: expected seconds, 3"),
-        ({"word_times": [-1, 3, 2]}, r"word_times\[0\]: expected seconds, 0"),
-        ({"word_times": [1, True, 2]}, r"word_times\[1\]: expected seconds, 1"),
-        ({"recording": "a.wav"}, "word_times: expected 3 seconds, one for each word, got None"),
-    ],
-)
+@pytest.mark.parametrize(("more", "message"), TABLES["invalid_times_are_refused"])
 def test_invalid_times_are_refused(more: dict, message: str, tmp_path: Path) -> None:
     refused(DataError, rf"record 0\.{message}", questions, tmp_path, **more)

@@ -5,22 +5,18 @@ from pathlib import Path
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from smt.engines import command, fixed, recorded
 from sqa.core.errors import DataError
 from sqa.core.types import Question
 
+TABLES = tables_of(__file__)
+
 WORDS = ("The", "laser", "rose")
 SOURCE = ("El", "láser", "subió")
 QUESTION = Question("q", "test", "es", (SOURCE,), (" ".join(WORDS),), "Laser")
-CLEANED = {  # oddity -> words as written, and a part of the message
-    "end mark": (("The", "laser", "rose</s>"), "control marks are dropped, such as </s>"),
-    "turn mark": (("The", "laser", "rose", "<end_of_turn>"), "such as <end_of_turn>"),
-    "chat mark": (("The", "laser<|im_end|>", "rose"), "such as <|im_end|>"),
-    "escape": (("The", "&#108;aser", "rose"), "HTML escapes are decoded, such as &#108;"),
-    "soft hyphen": (("The", "la\u00adser", "rose"), "invisible characters are removed, such as \\xad"),
-    "zero width": (("The", "laser\u200b", "rose"), "such as \\u200b"),
-}
+CLEANED = TABLES["cleaned"]
 
 
 def log_of(folder: Path, words: tuple[str, ...]) -> Path:

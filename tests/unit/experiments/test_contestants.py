@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from experiments.contestants import Contestant, names_of
 from experiments.grid import AblationConfig, experiment
@@ -21,6 +22,8 @@ from sqa.core.own import PACKAGES
 from sqa.core.paths import ROOT
 from sqa.pipeline.config import load
 from tests.small_ablation import WAIT_K, changed
+
+TABLES = tables_of(__file__)
 
 BM25 = {"name": "bm25"}
 MLP = {"name": "mlp", "model": "bm25"}
@@ -69,16 +72,7 @@ def test_runs_have_the_listed_names(tmp_path):
     assert {cell.contestant for cell in results} == {"bm25+oracle", "bm25+mlp"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"limit": 0}, "limit: must be >= 1"),
-        ({"k": [3, 3]}, "k: 3 occurs twice"),
-        ({"k": []}, "k: at least one is needed"),
-        ({"name": "../../evil"}, "name: must be a plain folder name"),
-        ({"sweeps": {"es": "../evil"}}, "sweeps.es: must be a plain folder name"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "problem"), TABLES["invalid_ablations_are_refused"])
 def test_invalid_ablations_are_refused(tmp_path, changes, problem):
     refused(ConfigError, re.escape(problem), ablation, tmp_path, **changes)
 
@@ -104,12 +98,7 @@ def exceptions() -> list[type[BaseException]]:
     return results
 
 
-MADE = {
-    "TraceError": ("went back", "q7", 3),
-    "Refused": (403, "no token"),
-    "_Abandoned": ("restart",),
-    "Unscorable": ("a model", ("no rows", "no answers"), "see the schema"),
-}
+MADE = TABLES["made"]
 
 
 def test_every_exception_can_be_pickled():

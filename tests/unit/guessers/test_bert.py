@@ -13,12 +13,11 @@ from stand_ins.clues import CLUES, tossups
 from stand_ins.quality_models import save_bert
 from stand_ins.second_device import as_cuda
 
-import guessers.bert.train
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import rarity
 from guessers.bert.guesser import BertConfig, build
 from guessers.bert.train import BertTraining, train
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.pipeline import config as configs
 
@@ -88,16 +87,6 @@ def test_bert_learns_the_clues(trained):
     assert guesser.pages == set(CLUES)
 
 
-def test_guesses_do_not_depend_on_the_batch(trained):
-    guesser = build(BertConfig(model=str(trained), batch_tokens=100))
-    words = " ".join(TEXTS).split()  # longer than a passage and than a batch
-    prefixes = [" ".join(words[:end]) for end in range(1, len(words) + 1)]
-    alone = [guesser.guess([prefix], 3)[0] for prefix in prefixes]
-    assert_same(guesser.guess_prefixes(words, 3), alone)
-    assert_same(guesser.guess(prefixes[::-1], 3)[::-1], alone)
-    assert_same(build(BertConfig(model=str(trained), batch_tokens=9999)).guess(prefixes, 3), alone)
-
-
 def test_int8_guesses_do_not_depend_on_the_batch(trained):
     plain = build(BertConfig(model=str(trained)))
     fast = build(BertConfig(model=str(trained), dtype="int8"))
@@ -117,31 +106,6 @@ def test_training_agrees_across_devices(config, monkeypatch, tmp_path):
         for device in ("cpu", "cuda")
     ]
     assert_same(*(guesser.guess(TEXTS, 3) for guesser in trained), tolerance=1e-3)
-
-
-def test_resumed_training_equals_an_uninterrupted_one(config, tmp_path, monkeypatch):
-    whole = train(config, TOSSUPS, TOSSUPS[::3])
-    cut = dataclasses.replace(config, work=tmp_path / "cut")
-
-    def broken(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        epoch = guessers.bert.train._epoch
-        patch.setattr("guessers.bert.train._epoch", lambda *args: broken() if args[-1] == 2 else epoch(*args))
-        train(cut, TOSSUPS, TOSSUPS[::3])
-    with monkeypatch.context() as patch:  # the encoder's outputs are stored, so none is computed again
-        patch.setattr(bert_encoder.Encoder, "sums", broken)
-        resumed = train(cut, TOSSUPS, TOSSUPS[::3])
-    assert resumed.guess(TEXTS, 3) == whole.guess(TEXTS, 3)
-
-
-@pytest.mark.parametrize("change", [{"bottleneck": 3}, {"broken": 0.0}])
-def test_checkpoint_of_another_config_is_refused(config, change):
-    config = dataclasses.replace(config, epochs=1)
-    train(config, TOSSUPS, TOSSUPS[::3])
-    other = dataclasses.replace(config, **change)
-    refused(ConfigError, "belongs to another config", train, other, TOSSUPS, TOSSUPS[::3])
 
 
 # --- files that do not fit -------------------------------------------------------------------------------------------

@@ -8,13 +8,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from refusals import refused
 
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, Index
 from guessers.retrieval.counting import count, fit
 from guessers.retrieval.tfidf import TfidfConfig
-from sqa.core.errors import DataError
-from sqa.files.model_files import pack_integers, read_tensors, unpack_integers, write_tensors
 
 
 @dataclass(frozen=True)
@@ -130,11 +127,3 @@ def test_tfidf_equals_its_formula():
     guesser = fit(DOCS, 1, weights)
     assert {g.page: g.score for g in guesser.guess([" ".join(query)], 5)[0]} == pytest.approx(expected)
     assert guesser.guess_prefixes(query, 5)[-1] == guesser.guess([" ".join(query)], 5)[0]
-
-
-@pytest.mark.parametrize("name", ["page_steps", "pages_per_term", "pairs_per_word"])
-def test_inconsistent_tables_are_refused(tmp_path, name):
-    count(DOCS, 1).save(tmp_path)
-    tensors, config = read_tensors(tmp_path, "bm25", 1)
-    write_tensors(tmp_path, dict(tensors) | {name: pack_integers(unpack_integers(tensors[name]) + 3)}, config)
-    refused(DataError, "do not fit together", Index.load, tmp_path)

@@ -7,7 +7,8 @@ import time
 
 import pytest
 from refusals import refused
-from stand_ins.elastic_server import DOCUMENTS, QUERIES, REASONS, SEARCHES, TITLES, client_version, running
+from stand_ins.elastic_server import DOCUMENTS, QUERIES, SEARCHES, TITLES, client_version, running
+from tables import tables_of
 
 from guessers.elastic import guesser as elastic
 from guessers.elastic import index as elastic_index
@@ -16,6 +17,8 @@ from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import guesses_per_word
+
+TABLES = tables_of(__file__)
 
 CONFIG = "kind: bm25\noutput: {0}/twin\nbonus: false\nanalyzer: {1}\npair_min_count: null\ntexts: [{0}/texts.jsonl]\n"
 EMBEDDED = "similarity: elasticsearch"  # every error recommends the embedded guesser
@@ -178,39 +181,12 @@ def test_invalid_index_or_server_is_refused(server, twin, what):
     assert message in failing(twin, server, **options)
 
 
-CLAUSES = {
-    "type": "query_shard_exception",
-    "reason": "failed to create query: maxClauseCount is set to 1024",
-    "caused_by": {"type": "too_many_clauses", "reason": "maxClauseCount is set to 1024"},
-}
+CLAUSES = TABLES["clauses"]
 WINDOW = {"type": "illegal_argument_exception", "reason": "Result window is too large: [10] but was [50]"}
 ALL = {"type": "search_phase_execution_exception", "reason": "all shards failed", "phase": "query", "grouped": True}
 FOUND = {"took": 1, "timed_out": False, "hits": {"max_score": None, "hits": []}, "status": 200}
 WHOLE = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
-SEARCHED = {  # response to a search, message
-    "timed out": ({**FOUND, "timed_out": True, "_shards": WHOLE}, "the search is incomplete: it timed out"),
-    "failed shard": ({**FOUND, "_shards": LOST}, f"the search is incomplete: {SHARD}"),
-    "unassigned shard": (
-        {**FOUND, "_shards": {**WHOLE, "total": 2}},
-        "the search is incomplete: 1 of 2 shards answered;",
-    ),
-    "ended early": ({**FOUND, "_shards": WHOLE, "terminated_early": True}, "incomplete: it ended early"),
-    "no shards": (FOUND, "a search has no usable answer (KeyError: '_shards')"),
-    "no score": (
-        {**FOUND, "hits": {"hits": [{"_id": "x"}]}, "_shards": WHOLE},
-        "no usable answer (KeyError: '_score')",
-    ),
-    "root cause": (
-        {"error": {**ALL, "root_cause": [WINDOW], "failed_shards": []}, "status": 400},
-        "all shards failed; illegal_argument_exception: Result window is too large: [10] but was [50])",
-    ),
-    "shard's cause": (
-        {"error": {**ALL, "root_cause": [], "failed_shards": [{"shard": 0, "reason": CLAUSES}]}, "status": 400},
-        "set to 1024; too_many_clauses: maxClauseCount is set to 1024)",
-    ),
-    "read block": ({"error": {"type": BLOCKED[:23], "reason": BLOCKED[25:]}, "status": 403}, f"failed ({BLOCKED})"),
-    "busy": ({"error": {**ALL, "root_cause": [RED]}, "status": 503}, "shard 0 is red"),
-}
+SEARCHED = TABLES["searched"]
 
 
 @pytest.mark.parametrize("case", SEARCHED)
@@ -219,20 +195,6 @@ def test_incomplete_search_is_refused_with_the_reason(server, twin, case):
     guesser = elastic.build(options(twin, server, retries=0))
     server.searched, message = SEARCHED[case]
     assert message in refused(DataError, EMBEDDED, guesser.guess, ["Peru"], 1)
-
-
-def test_missing_permission_differs_from_a_block(server, twin, monkeypatch):
-    index(twin, server)
-    monkeypatch.setitem(REASONS, 403, ("security_exception", "action [indices:data/read] is unauthorized"))
-    server.fail = [["/_count", 403, 10]]
-    assert "rejects the credentials (403 security_exception: action [indices" in failing(twin, server)
-
-
-def test_missing_page_differs_from_a_missing_index(server, twin, monkeypatch):
-    index(twin, server)
-    monkeypatch.setitem(REASONS, 404, ("page", "not found"))
-    server.fail = [["/_count", 404, 10]]
-    assert "refuses the request (404 page: not found)" in failing(twin, server)
 
 
 def test_index_with_a_failed_shard_is_not_finished(server, twin, capsys):

@@ -1,7 +1,6 @@
 """The GRU guesser on generated tossups that it learns in seconds."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 import yaml
 from refusals import refused
 from stand_ins.clues import tossups
+from tables import tables_of
 
 from guessers.gru.examples import Material, batches, draw
 from guessers.gru.guesser import GruGuesser
@@ -18,6 +18,8 @@ from guessers.gru.train import GruTraining, dev_accuracy, set_start, start_from_
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.pipeline import config as configs
+
+TABLES = tables_of(__file__)
 
 TOSSUPS = tossups(6)
 
@@ -47,12 +49,6 @@ def learnt(material, tmp_path_factory) -> GruGuesser:
     """Return a guesser that has learnt the clues."""
     config = small(tmp_path_factory.mktemp("learnt"))
     return train(dataclasses.replace(config, epochs=25, stop_after=25), material)
-
-
-@pytest.fixture
-def saved(learnt, tmp_path):
-    learnt.save(tmp_path / "saved")
-    return tmp_path / "saved"
 
 
 @pytest.fixture
@@ -100,19 +96,6 @@ def test_dev_accuracy_is_computed_over_prefixes(learnt, material):
     assert len(set(expected.values())) > 1
 
 
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_prefixes_are_guessed_like_separate_texts(config, published, material, direction, tmp_path):
-    train(config if direction == "forward" else published, material).save(tmp_path / "saved")
-    guesser = GruGuesser.load(tmp_path / "saved")
-    words = "zzz Pizarro , founded the city unknownword near Peru".split()
-    incremental = guesser.guess_prefixes(words, 3)
-    plain = guesser.guess([" ".join(words[: end + 1]) for end in range(len(words))], 3)
-    assert incremental[0] == plain[0] == [] and len(incremental) == len(words)
-    for left, right in zip(incremental, plain, strict=True):
-        assert [g.page for g in left] == [g.page for g in right]
-        assert [g.score for g in left] == pytest.approx([g.score for g in right], abs=1e-12)
-
-
 def test_no_batch_has_a_single_row(config, material):
     chosen = dataclasses.replace(config, batch=5)
     sizes = [len(ids) for ids, *_ in batches(material, chosen, 0)]
@@ -149,23 +132,6 @@ def test_svd_start_relates_pages_to_their_words(material):
 # --- invalid models
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("units", "letters"),
-        ("shape", {}),
-        ("shape", {"direction": "sideways"}),
-        ("shape", {"direction": "bidirectional"}),
-        ("shape", {"hidden": 9}),
-    ],
-)
-def test_mismatched_config_and_weights_are_refused(saved, key, value):
-    config = json.loads((saved / "config.json").read_text())
-    value = config["shape"] | value if key == "shape" and value else value
-    (saved / "config.json").write_text(json.dumps(config | {key: value}))
-    refused(DataError, "not a GRU guesser of this version", GruGuesser.load, saved)
-
-
 # --- pretrained word vectors
 
 ROWS = {"Peru": [1.0, 0.0], "Norway": [0.0, 1.0], "vikings": [2.0, 2.0], "viking": [4.0, 0.0], "zebra": [9.0, 9.0]}
@@ -177,14 +143,7 @@ def write_vectors(path: Path, rows: dict[str, list[float]] = ROWS, header: str =
     return path
 
 
-@pytest.mark.parametrize(
-    ("header", "words", "stems", "rows"),
-    [
-        ("", ["peru", "norway", "llama"], False, [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]),  # other words get the mean
-        ("5 2\n", ["peru", "norway", "llama"], False, [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]),
-        ("", ["vike", "peru"], True, [[2, 1], [3, 1], [1, 0]]),  # a stem gets the mean of its words
-    ],
-)
+@pytest.mark.parametrize(("header", "words", "stems", "rows"), TABLES["vectors_are_found_by_word_or_stem"])
 def test_vectors_are_found_by_word_or_stem(tmp_path, header, words, stems, rows):
     table, known = vector_table(write_vectors(tmp_path / "v.txt", header=header), words, 2, stems=stems)
     assert known == 2 and table[1:].tolist() == rows[1:] and (stems or table[0].tolist() == rows[0])
@@ -199,15 +158,7 @@ def test_training_starts_from_the_vectors(config, material, tmp_path):
     assert len(train(dataclasses.replace(chosen, epochs=1), material).guess(["Peru"], 3)[0]) == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("peru 1 0\nnorway 1\n", r"v.txt:2: expected a word and 2 numbers, got 'norway 1'"),
-        ("peru 1 0\nnorway 1 nan\n", r"v.txt:2: expected a word and 2 numbers"),
-        ("zebra 1 0\n", "none of the 1 training words"),
-        ("peru 1 0 2\n", "its vectors have 3 numbers, but the config has embedding: 2"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), TABLES["bad_lines_of_vectors_are_refused"])
 def test_bad_lines_of_vectors_are_refused(tmp_path, text, message):
     (tmp_path / "v.txt").write_text(text)
     refused(DataError, message, vector_table, tmp_path / "v.txt", ["peru"], 2, stems=False)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from refusals import refused
+from tables import tables_of
 
 import buzzers.train
 import guessers.train
@@ -28,6 +29,8 @@ from sqa.data.texts import Tossup, corrupt, fold_of, half_of
 from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.qa import CURVES
 from sqa.pipeline import config as configs
+
+TABLES = tables_of(__file__)
 
 CONFIGS = {
     **dict.fromkeys(["bm25", "bm25-85", "bm25-lucene"], Bm25Training),
@@ -184,14 +187,7 @@ def test_held_out_data_is_not_trained_on(guesser, tmp_path):
     assert tuning == kept and set(dev) == {"dev", "dev corrupted"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "network", "takes"),
-    [
-        ("logistic", "{hidden: 8}", "none, got hidden"),
-        ("mlp", "{hidden: 8, skip: true}", "hidden, got hidden, skip"),
-        ("recurrent", "{cell: gru, hidden: 8}", "hidden, cell, dropout, skip, got hidden, cell"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "network", "takes"), TABLES["buzzer_refuses_keys_of_other_networks"])
 def test_buzzer_refuses_keys_of_other_networks(kind, network, takes, tmp_path):
     path = buzzer_config(tmp_path, "bm25", kind, f"network: {network}\n{TRAINING}")
     refused(ConfigError, f"network: {kind} takes {takes}", buzzers.train.load_config, path)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from refusals import refused
 from stand_ins.second_device import as_cuda
+from tables import tables_of
 
 import guessers.rerank.train as training
 from guessers.rerank.answer_types import SMOOTHING, KindReader, Kinds
@@ -18,8 +19,10 @@ from guessers.retrieval.counting import count, fit
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.data.texts import Tossup, fold_of, half_of
-from sqa.files.model_files import read_tensors, write_tensors
+from sqa.files.model_files import read_tensors
 from sqa.pipeline import config as configs
+
+TABLES = tables_of(__file__)
 
 CONFIG = ROOT / "configs" / "train_guessers.yaml:rerank"
 
@@ -48,18 +51,7 @@ def known(docs: Sequence[Doc] = DOCS, least: int = 1) -> Knowledge:
 # --- kinds
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
-        ("in this novel", ["novel"]),
-        ("This German author of Faust", ["german", "author"]),
-        ("these four great rivers rise", ["four", "great", "river"]),  # at most three words
-        ("this battle, Napoleon", ["battl"]),  # up to a comma
-        ("this is a king", []),  # up to a stop word
-        ("He lost this; it", ["#he", "#it"]),
-        ("this", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "kinds"), TABLES["answer_type_is_read_from_the_question"])
 def test_answer_type_is_read_from_the_question(text, kinds):
     reader = KindReader()
     assert [kind for word in text.split() for kind in reader.read(word)] == kinds
@@ -185,16 +177,3 @@ def test_training_leaves_half_of_the_fold_to_buzzers(config, monkeypatch, tmp_pa
     fit(docs[:2], 1).save(tmp_path / "published")
     refused(DataError, "pages of .* changed after training", build, RerankConfig(model=str(tmp_path / "out")))
     refused(DataError, "lacks 2 pages of its folds", training.knowledge_of, counts["published"], 1)
-
-
-def test_damaged_folder_error_names_the_folder(learnt, tmp_path):
-    learnt.save(tmp_path)
-    tensors, about = read_tensors(tmp_path, "rerank", VERSION)
-    write_tensors(tmp_path, tensors, about | {"retrieval": 7})
-    refused(DataError, "retrieval: expected the name of a bm25 model", RerankGuesser.load, tmp_path)
-    fit([doc for doc in DOCS if doc.page], 1).save(tmp_path / "counts")
-    write_tensors(tmp_path, tensors, about | {"retrieval": str(tmp_path / "counts")})
-    assert RerankGuesser.load(tmp_path).pages == learnt.pages
-    tensors.pop("hidden.bias")
-    write_tensors(tmp_path, tensors, about | {"retrieval": str(tmp_path / "counts")})
-    refused(DataError, "not a rerank model", RerankGuesser.load, tmp_path)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from guessers import bonus
 from guessers.bonus import Bonus, HeldOut, Overlap, sift
@@ -16,6 +17,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, ROOT
 from sqa.data.datasets import load_questions
 from sqa.data.texts import fold_of, load_tossups
+
+TABLES = tables_of(__file__)
 
 QUESTION = (
     "The Polish engineer Ernest Malinowski designed a railway in this country that climbed to more than 4,700 metres "
@@ -126,16 +129,7 @@ def test_bundled_model_is_never_overwritten(tmp_path: Path, output: str) -> None
         main(config(tmp_path, ROOT / "docs/example/pages.jsonl", DATA / "models" / output))
 
 
-@pytest.mark.parametrize(
-    ("records", "problem"),
-    [
-        ([{"text": "a", "page": "A"}, {"text": " ", "page": "A"}], "record 2: expected a text 'text' and the title"),
-        ([{"text": "a"}], "record 1: expected a text 'text' and the title"),
-        ([{"id": "x", "text": "a", "page": "A"}] * 2, "record 2: expected a unique 'id', got 'x'"),
-        ([{"text": "a", "page": "A"}, {"text": "столица Перу", "page": "A"}], "record 2: 'text' has no Latin letter"),
-        ([], "contains no texts"),
-    ],
-)
+@pytest.mark.parametrize(("records", "problem"), TABLES["wrong_texts_are_refused_by_record"])
 def test_wrong_texts_are_refused_by_record(tmp_path: Path, records: list[object], problem: str) -> None:
     refused(DataError, problem, own_texts, [pages(tmp_path, *records)])
 

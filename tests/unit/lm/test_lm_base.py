@@ -13,11 +13,14 @@ import torch
 from needs import missing
 from refusals import refused
 from stand_ins.lm_models import make, tokenizer
+from tables import tables_of
 
 from smt.lm.base import PACKAGED, Packaged, base_folder, load_base, unpacked
 from smt.lm.network import load_network
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.files.atomic import file_digest
+
+TABLES = tables_of(__file__)
 
 gguf = pytest.importorskip("gguf", reason=missing("gguf"))
 
@@ -34,25 +37,7 @@ def written(writer):
     writer.close()
 
 
-NAMES = {  # parts of Hugging Face's names of tensors, and of llama.cpp's
-    "model.layers": "blk",
-    "model.embed_tokens": "token_embd",
-    "model.norm": "output_norm",
-    "lm_head": "output",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-    "input_layernorm": "attn_norm",
-    "pre_feedforward_layernorm": "ffn_norm",
-    "post_feedforward_layernorm": "post_ffw_norm",
-    "post_attention_layernorm": "post_attention_norm",
-}
+NAMES = TABLES["names"]
 
 
 def write_gguf(path, folder, family):
@@ -122,15 +107,6 @@ def test_unsupported_architectures_are_refused(tmp_path):
     refused(DataError, "architecture 'mamba' with a tokenizer of kind 'gpt2'", base_folder, str(path))
     path.write_bytes(b"PK\x03\x04 a zip")
     refused(DataError, "not a GGUF file", base_folder, str(path))
-
-
-def test_truncated_files_give_a_one_line_error(tmp_path):
-    path = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama")
-    whole = path.read_bytes()
-    for share in (0.001, 0.5, 0.999):
-        path.write_bytes(whole[: int(len(whole) * share)])
-        refused(DataError, "damaged or incomplete GGUF", base_folder, str(path))
-    assert not list((tmp_path / "cache" / "lm").iterdir())
 
 
 def test_only_names_with_a_slash_are_hub_names():

@@ -5,6 +5,7 @@ import torch
 from refusals import refused
 from smt_models import streamed
 from stand_ins.lm_models import adapter, make
+from tables import tables_of
 
 from smt.lm import word_scores
 from smt.lm.base import load_base
@@ -19,14 +20,9 @@ from smt.models.stepper import piece_limit
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 
-SENTENCES = [
-    "el perro".split(),
-    "la casa grande is big".split(),
-    "el perro grande la casa mañana Łódź 1234".split(),
-    [],
-    ["el"],
-    "la la la la la la la la la la la la".split(),
-]
+TABLES = tables_of(__file__)
+
+SENTENCES = TABLES["sentences"]
 SCHEDULES = [Schedule(1), Schedule(3), Schedule(FULL), Schedule(2, 0.6), Schedule(2, 1.4)]
 
 
@@ -124,18 +120,7 @@ def test_wider_beam_finds_more_probable_text(writer):
     assert [searched(writer, [s], 5)[0] for s in sentences] == wide  # independent of the other sentences
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"model": "lm-pl-e"}, "lm-pl-e is not an adapter, did you mean 'lm-pl-en'"),
-        ({"model": "{folder}"}, "is not an adapter; to prompt a language model use {name: llm"),
-        ({"model": "{adapter}", "base": "gemma3-270n"}, "did you mean 'gemma3-270m'"),
-        ({"model": "{adapter}", "base": "no/such/folder.gguf"}, "this file does not exist"),
-        ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
-        ({"model": "{adapter}", "beam": 4, "k": 3}, "beam: needs the whole sentence first"),
-        ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: only for policy"),
-    ],
-)
+@pytest.mark.parametrize(("config", "message"), TABLES["unavailable_options_give_a_one_line_error"])
 def test_unavailable_options_give_a_one_line_error(folder, tmp_path, config, message):
     path = adapter(folder, tmp_path / "adapter", 1)
     filled = {key: v.format(folder=folder, adapter=path) if isinstance(v, str) else v for key, v in config.items()}

@@ -10,6 +10,7 @@ from needs import reason
 from refusals import refused
 from safetensors.numpy import save as save_arrays
 from stand_ins.lm_models import adapted, adapter, change, make
+from tables import tables_of
 
 from smt.lm.adapter import load_adapter, save_adapter
 from smt.lm.base import load_base
@@ -21,6 +22,8 @@ from smt.models.int8 import TOP, Linear8, Matrix8, multiplied, quantised
 from smt.training.config import CorpusConfig
 from sqa.core.errors import DataError
 from sqa.files.devices import is_fast
+
+TABLES = tables_of(__file__)
 
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
 RANK_4 = LmTrainConfig(rank=4, scale=2.0)
@@ -106,15 +109,7 @@ def test_adapter_identifies_its_base(tmp_path):
     refused(DataError, "an adapter for tiny, not for the model in", load_adapter(path).put_into, other)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"model_type": "mamba"}, "of type 'mamba'; supported are"),
-        ({"hidden_size": 64}, "cannot be loaded as a language model|do not match its config.json"),
-        ({"num_hidden_layers": 5}, "do not match its config.json"),
-        ({}, "pickled weights are not supported"),
-    ],
-)
+@pytest.mark.parametrize(("values", "message"), TABLES["mismatched_folders_are_refused"])
 def test_mismatched_folders_are_refused(tmp_path, values, message):
     folder = make(tmp_path, "llama")
     change(folder, **values)

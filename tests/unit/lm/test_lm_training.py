@@ -10,6 +10,7 @@ import yaml
 from refusals import refused
 from stand_ins.lm_models import make
 from stand_ins.second_device import as_cuda
+from tables import tables_of
 from typer.testing import CliRunner
 
 import smt.lm.fine_tuning as lm_train
@@ -28,14 +29,11 @@ from sqa.cli import app
 from sqa.core.errors import ConfigError
 from sqa.files.devices import Place, place
 
+TABLES = tables_of(__file__)
+
 pytestmark = pytest.mark.needs("peft")
 
-TEXTS = [
-    ("el perro grande", "the big dog"),
-    ("la casa", "the house"),
-    ("el perro is big", "the dog is big"),
-    ("la casa grande of el perro", "the big house of the dog"),
-]
+TEXTS = TABLES["texts"]
 GLOSSES = Glosses({"perr": [("dog", 1.0)]}, {"perr": 1}, "es")
 SETTINGS = {"steps": 6, "batch_pieces": 60, "rank": 4, "warmup": 2, "cooldown": 2, "learning_rate": 0.01}
 SETTINGS |= {"checkpoint_every": 2, "evaluate_every": 0, "compile": False}
@@ -116,24 +114,6 @@ def test_padding_has_no_effect_on_training(folder, tmp_path):
     assert loss.item() == pytest.approx(sum(x.item() * n for x, n in alone) / pieces, abs=1e-5)
 
 
-def test_resumed_training_equals_an_uninterrupted_one(folder, tmp_path):
-    *_, whole = parts(folder, tmp_path / "whole")
-    run_steps(whole)
-    *_, first = parts(folder, tmp_path / "cut")
-    for number in first.trainer.rounds(6, every=2):
-        first.trainer.set_rate(first.rate(number))
-        first.step(number)
-        if number == 4:  # killed before this step is saved
-            break
-    *_, second = parts(folder, tmp_path / "cut")
-    second.trainer.resume()
-    assert second.trainer.done == 4
-    run_steps(second)
-    for name, a in whole.trainer.parts["model"].state_dict().items():
-        assert torch.equal(a, second.trainer.parts["model"].state_dict()[name]), name
-    assert (tmp_path / "whole" / "steps.tsv").read_text().count("\n") == 7
-
-
 def test_training_lowers_the_loss(folder, tmp_path):
     *_, trainer = parts(folder, tmp_path, steps=60, cooldown=10)
     run_steps(trainer)
@@ -192,12 +172,6 @@ def test_command_fine_tunes_one_adapter_per_seed(config, tmp_path):
     refused(ConfigError, r"belongs to another config \(train.rank differ\)", smt.train.main, config, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sweep": "k=3,6"}, "--sweep: one fine-tuned language model serves every k"),
-        ({"seeds": 0}, "--seeds: must be >= 1, got 0"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), TABLES["impossible_fine_tuning_gives_one_line_error"])
 def test_impossible_fine_tuning_gives_one_line_error(config, tmp_path, options, message):
     refused(ConfigError, message, smt.train.main, config, tmp_path, **options)

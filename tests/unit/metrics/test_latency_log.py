@@ -3,14 +3,15 @@
 import io
 import json
 import math
-from pathlib import Path
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.metrics import log_lines
 from sqa.metrics.latency_log import LogOptions, convention_named, main, score
+
+TABLES = tables_of(__file__)
 
 
 def log(folder, *rows):
@@ -110,48 +111,9 @@ def test_computing_time_is_optional(tmp_path):
     assert values["ATD_CA"] == pytest.approx(1200.0)
 
 
-@pytest.mark.parametrize(
-    "rows,message",
-    [
-        ([], r":1: the log is empty"),
-        (["{"], r":1: not JSON"),
-        ([row([1], 2), '{"delays": [1], "source_length": 2, "delays": [2]}'], r":2: .*'delays' occurs twice"),
-        (["[1]"], r":1: expected a JSON object on each line, got list"),
-        ([row([1], 2, elapsed=[1]), row([1], 2, elapsed=[-3.5])], r":2: Expected `float` >= 0\.0 - at `\$\.elapsed"),
-        ([row([1], 2, idnex=0)], r":1: unknown key 'idnex', did you mean 'index'"),
-        (
-            [row([1], 2, index=0), row([1], 2, idnex=1)],
-            r":2: unknown key 'idnex', did you mean 'index'",
-        ),
-        ([row([1e200], 3)], r":1: Expected `float` <= 1e\+100"),
-        ([row([1], 3, 1e-200)], r":1: Expected `float` >= 1e-100 - at `\$\.reference_length`"),
-        ([row([1], 3), row([2, 3, -1], 3)], r":2: Expected `int` >= 0 - at `\$\.delays\[2\]`"),
-        (['{"delays": [NaN], "source_length": 3}'], r":1: not JSON"),
-        ([row([1], 0)], r":1: Expected `int` >= 1 - at `\$\.source_length`"),
-        ([row([1], 3, index=0), row([1], 3, index=2)], r":2: index 2 instead of 1; is a sentence missing\?"),
-        ([row([1], 3, 2), row([1], 3)], r":2: no reference_length, although line 1 has it"),
-        (
-            [row([1, 2], 3, prediction="a </s>"), row([1], 3, prediction="a")],
-            r":2: prediction does not end with </s>, that of line 1 does; mixed conventions",
-        ),
-    ],
-)
+@pytest.mark.parametrize("rows,message", TABLES["invalid_lines_are_refused"])
 def test_invalid_lines_are_refused(tmp_path, rows, message):
     refused(DataError, r"instances\.log" + message, score, log(tmp_path, *rows), LogOptions())
-
-
-@pytest.mark.parametrize("piped", [False, True])
-def test_log_longer_than_the_limit_is_refused(tmp_path, monkeypatch, piped):
-    path = log(tmp_path, row([1, 2], 3, 2))
-    text = Path(path).read_bytes()
-    for size, longer in ((len(text), False), (len(text) - 1, True)):
-        monkeypatch.setattr(log_lines, "MAX_SIZE", size)
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
-        where = "-" if piped else path
-        if longer:
-            refused(DataError, "longer than 0 MiB", score, where, LogOptions())
-        else:
-            assert score(where, LogOptions()).index == (0,)
 
 
 ODD = [  # a line, and the reason why it is odd
@@ -187,13 +149,7 @@ def test_plain_lines_are_not_marked(tmp_path):
     assert not score(log(tmp_path, long), LogOptions("omnisteval", strict=True)).odd
 
 
-ODD_SPEECH = [
-    (spoken([300, 200], 900), "delays[1]: 200 after 300: delays decrease"),
-    (spoken([300, 901], 900), "delays[1]: 901 of 900 ms: after the end"),
-    (spoken([300, 400], 900, prediction_length=5), "prediction_length is 5, but there are 2 delays"),
-    (spoken([300, 400], 900, elapsed=[310, 390]), "elapsed[1]: 390 is less than the delay 400"),
-    (spoken([300, 300], 900, elapsed=[320, 310]), "elapsed[1]: 310 after 320: times decrease"),
-]
+ODD_SPEECH = TABLES["odd_speech"]
 
 
 @pytest.mark.parametrize("line,reason", ODD_SPEECH, ids=[reason for _, reason in ODD_SPEECH])

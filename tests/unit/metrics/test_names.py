@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
@@ -10,22 +11,14 @@ from sqa.core.types import Question
 from sqa.metrics import build
 from sqa.metrics.quality.names import lost_and_invented, names_in, spelled
 
+TABLES = tables_of(__file__)
+
 SOURCE = "Este presidente del Ecuador recibió el Premio Eugenio Espejo en 2003 y vivió en Londres."
 REFERENCE = "This president of Ecuador received the Eugenio Espejo Prize in 2003 and lived in London."
 WRONG = "This president of Peru received the Nobel Prize in 2003 and lived in London."
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("The Incas met Simón Bolívar.", ["incas", "simon", "bolivar"]),
-        ("It fell. Later Rome fell; In 1453, so did I.", ["rome", "1453"]),
-        ('He said: "The end" of Łódź\'s 2nd.', ["lodz", "2nd"]),
-        ("By J. R. Tolkien and St. Mary", ["j", "r", "tolkien", "st", "mary"]),
-        ("“ The end ” – ...", []),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "names"), TABLES["names_and_numbers_are_found"])
 def test_names_and_numbers_are_found(text, names):
     assert names_in(text) == names
 

@@ -2,6 +2,7 @@
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
@@ -9,18 +10,10 @@ from sqa.core.types import Emission, Question
 from sqa.metrics import build
 from sqa.metrics.quality.names import negations
 
+TABLES = tables_of(__file__)
 
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        ("He did not come, nor did she.", 2),
-        ("You can't and won’t, they dont.", 3),
-        ("don t try, he did n't", 2),  # without apostrophes, or tokenised
-        ("Nobody said nothing without cause; no one cannot.", 5),
-        ("Not only he but also she, no doubt, in No. 5 and no 7; nothing but rain.", 0),
-        ("Few were unable to refuse it; a note, a knot, Norway.", 0),
-    ],
-)
+
+@pytest.mark.parametrize(("text", "count"), TABLES["negations_are_counted"])
 def test_negations_are_counted(text: str, count: int) -> None:
     assert negations(text) == count
 

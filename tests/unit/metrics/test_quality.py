@@ -11,6 +11,7 @@ from doubles import echo, question, write_questions
 from refusals import refused
 from small_runs import small_config, small_run
 from stand_ins import quality_doubles
+from tables import tables_of
 
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError
@@ -26,6 +27,8 @@ from sqa.pipeline.engine import Parts, RunResult
 from sqa.pipeline.quality_stage import CHUNK, score_texts
 from sqa.results import Row
 from sqa_services.protocols.external import ExternalConfig
+
+TABLES = tables_of(__file__)
 
 OVERLAP = "stand_ins.quality_doubles:build"
 SCORER = "from sqa_services.protocols.scorer import main; main('bleu')"
@@ -53,38 +56,17 @@ def nothing_asked() -> None:
 # -------------------------------------------------------------------------------------------------------- configs
 
 
-@pytest.mark.parametrize(
-    "written,kinds",
-    [
-        ({"external": ["cat", "-u"]}, [("external", "external:cat")]),
-        ([{"external": {"command": ["cat"], "name": "mine"}}], [("external", "mine")]),
-        ({"scores": {"file": "x.tsv", "name": "yisi1"}, OVERLAP: {}}, [("scores", "yisi1"), (OVERLAP, "overlap")]),
-        ([], []),
-    ],
-)
-def test_all_config_forms_are_read(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) -> None:
+@pytest.mark.parametrize("written,kinds", TABLES["all_config_forms_are_read"])
+def test_all_config_forms_are_read(tmp_path: Path, written: object, kinds: list[list[str]]) -> None:
     config = config_of(tmp_path, quality=written)
-    assert [(entry.kind, entry.name) for entry in config.quality] == kinds
+    assert [[entry.kind, entry.name] for entry in config.quality] == kinds
     assert run_from_mapping(to_mapping(config)) == config
     assert ("quality" in to_mapping(config)) == bool(kinds)  # configs without the key are unchanged
-    if ("external", "external:cat") in kinds:
+    if ["external", "external:cat"] in kinds:
         assert config.quality == (QualityConfig("external", ExternalConfig(("cat", "-u"))),)
 
 
-@pytest.mark.parametrize(
-    "written,problem",
-    [
-        ({"commet": "x"}, "quality[0]: unknown quality metric 'commet', did you mean 'comet'; known: bertscore, b"),
-        ([{"comet": {"modle": "x"}}], "quality[0].comet.modle: unknown, did you mean 'model'"),
-        ("comet", "quality[0]: expected {comet: {model: folder}} or the like, got text 'comet'"),
-        ([{"comet": "a"}, {"comet": "b"}], "quality: two metrics would be called 'comet'; give one a `name`"),
-        ([{"bertscore": {"model": "x", "batch_size": 0}}], "quality[0].bertscore.batch_size: must be >= 1, got 0"),
-        (
-            [{"comet": {"model": "x", "device": "tpu"}}],
-            "quality[0].comet.device: expected 'auto' or 'cpu' or 'mps' or 'cuda'",
-        ),
-    ],
-)
+@pytest.mark.parametrize("written,problem", TABLES["wrong_configs_are_refused"])
 def test_wrong_configs_are_refused(tmp_path: Path, written: object, problem: str) -> None:
     refused(ConfigError, f"^{re.escape(problem)}", config_of, tmp_path, quality=written)
 
@@ -151,16 +133,7 @@ def test_stored_scores_are_stable_and_damage_is_reported(tmp_path: Path) -> None
     assert "truncated or damaged" in rows_of(done(tmp_path, quality=[{OVERLAP: {}}]))["overlap"].signature
 
 
-@pytest.mark.parametrize(
-    "quality,reason",
-    [
-        ([{OVERLAP: {"broken": "nan"}}], "the score of q0 is nan, not a number"),
-        ([{OVERLAP: {"broken": "dies"}}], "its model fails on these texts: no mem"),
-        ([{"external": ["sh", "-c", "echo no luck >&2; exit 3"]}], "external metric sh: ended with exit code 3; on"),
-        ([{"scores": {"file": "no.tsv"}}], "file of scores not found: no.tsv"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("quality,reason", TABLES["failed_metric_reports_its_reason"], ids=str)
 def test_failed_metric_reports_its_reason(tmp_path: Path, quality: Any, reason: str) -> None:
     result = done(tmp_path, quality=quality)
     [name] = [entry.name for entry in result.config.quality]
@@ -233,14 +206,7 @@ def test_changed_program_causes_a_new_call(tmp_path: Path) -> None:
 SEGMENTS = [Segment(f"q{i}", "s", f"h {i}", "r") for i in range(3)]
 
 
-@pytest.mark.parametrize(
-    "text,scores",
-    [
-        ("0.5\n-1\n2e-1\n", [0.5, -1.0, 0.2]),
-        ("question\tscore\nq2\t3\nq0\t1\nq1\t2\n", [1.0, 2.0, 3.0]),
-        ("question\tscore\thypothesis\nq0\t1\th 0\nq1\t2\th 1\nq2\t3\th 2\n", [1.0, 2.0, 3.0]),
-    ],
-)
+@pytest.mark.parametrize("text,scores", TABLES["files_of_scores_are_read"])
 def test_files_of_scores_are_read(tmp_path: Path, text: str, scores: list[float]) -> None:
     path = tmp_path / "x.tsv"
     path.write_text(text, encoding="utf-8", newline="")
@@ -251,22 +217,10 @@ def test_files_of_scores_are_read(tmp_path: Path, text: str, scores: list[float]
     assert metric.measure(SEGMENTS) == [(score, 1.0) for score in scores]
 
 
-@pytest.mark.parametrize(
-    "text,message",
-    [
-        ("1\n2\n", "2 scores for 3 questions"),
-        ("1\nx\n3\n", "line 2: expected a number, got 'x'"),
-        ("1\nnan\n3\n", "line 2: expected a number, got 'nan'"),
-        ("question\tscore\nq0\t1\nq1\t2\n", "2 scores for 3 questions; none for 'q2'"),
-        ("question\tscore\nq0\t1\nq7\t2\n", "line 3: 'q7' is not a question of this run"),
-        ("question\tscore\nq0\t1\nq0\t2\n", "line 3: 'q0' already has a score"),
-        ("question\tscore\thypothesis\nq0\t1\tother\n", "line 2: has another translation of 'q0' than this"),
-        ("\udcff", ":1: not UTF-8"),
-    ],
-)
+@pytest.mark.parametrize("text,message", TABLES["invalid_files_of_scores_are_refused"])
 def test_invalid_files_of_scores_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.tsv"
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    path.write_bytes(text.encode("latin-1"))
     assert refused(DataError, re.escape(message), read, path, SEGMENTS).startswith(str(path))
 
 

@@ -14,6 +14,7 @@ from refusals import refused
 from safetensors.torch import load_file, save_file
 from small_runs import small_run
 from stand_ins import quality_models
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.trace import QuestionTrace
@@ -25,14 +26,11 @@ from sqa.metrics.quality.comet import CometConfig
 from sqa.metrics.quality.text_metric import Segment, segment_of
 from sqa.pipeline.saving import report
 
+TABLES = tables_of(__file__)
+
 needs_comet, needs_bertscore, needs_bleurt = map(pytest.mark.needs, ("comet", "bert-score", "bleurt"))
 
-TEXTS = [
-    ("esta ciudad es la capital de un país", "this city is the capital", "this city is the capital of a country"),
-    ("el autor de una novela", "author novel of a", "the author of a novel"),
-    ("un río", "", "a river"),
-    ("por diez puntos", "for ten points name this one", "for ten points, name it"),
-]
+TEXTS = TABLES["texts"]
 SEGMENTS = [Segment(f"q{i}", *texts) for i, texts in enumerate(TEXTS)]
 
 

@@ -3,10 +3,7 @@
 import errno
 import io
 import os
-import random
 import shutil
-import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -102,36 +99,6 @@ def test_full_disk_at_any_write_leaves_no_mixture(tmp_path, monkeypatch, old_and
         if failed is None:
             break
     assert outcomes == {"old", "refused", "new"} and after > 20
-
-
-def test_killed_writer_leaves_no_mixture(tmp_path, old_and_new) -> None:
-    """Readers see no mixture during the write, either."""
-    expected = [None]
-    for number, files in enumerate(old_and_new):
-        saving.unpack(files, tmp_path / str(number))
-        expected.append(seen(tmp_path / str(number)))
-    folder, rng = tmp_path / "t", random.Random(1)
-    outcomes: set[int] = set()
-    for turn in range(300):
-        if turn >= 30 and {1, 2} <= outcomes:
-            break
-        writer = os.fork()
-        if not writer:
-            while True:
-                for files in old_and_new:
-                    saving.unpack(files, folder)
-        try:
-            end = time.monotonic() + rng.uniform(0, 0.1 + turn / 100)  # a busy machine writes slowly
-            while time.monotonic() < end:
-                outcomes.add(expected.index(seen_or_refused(folder)))
-        finally:
-            os.kill(writer, signal.SIGKILL)
-            os.waitpid(writer, 0)
-        outcomes.add(expected.index(seen_or_refused(folder)))
-    assert {1, 2} <= outcomes
-    for files in old_and_new:
-        saving.unpack(files, folder)
-    assert seen(folder) == expected[2]
 
 
 @pytest.mark.parametrize("name", [saving.CONFIG, saving.STATS, saving.REPORT])

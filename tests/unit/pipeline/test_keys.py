@@ -4,9 +4,12 @@ import json
 
 import pytest
 from small_runs import small_run
+from tables import tables_of
 
 from sqa.pipeline import engine
 from sqa.pipeline.engine import STAGES
+
+TABLES = tables_of(__file__)
 
 
 def keys(tmp_path, **changes):
@@ -22,27 +25,12 @@ def test_stage_constants_are_in_their_keys(tmp_path, monkeypatch, constant):
     assert all(before[stage] != after[stage] for stage in STAGES)
 
 
-@pytest.mark.parametrize(
-    ("change", "stages"),
-    [
-        ({"name": "u", "seed": 1}, ()),  # the seed is used only for resampling
-        ({"dataset": {"name": "DIR/questions3.jsonl", "limit": 2}}, STAGES),
-        ({"translator": {"name": "doubles:build_translator", "k": 2}}, STAGES),
-        ({"translator": "doubles:build_dropper"}, STAGES),
-        ({"guesser": {"name": "doubles:build_guesser", "pages": ["France"]}}, STAGES[1:]),
-        ({"buzzer": {"name": "doubles:build_buzzer", "threshold": 0.25}}, STAGES[2:]),
-        ({"buzzer": "doubles:build_oracle"}, STAGES[2:]),
-        ({"metrics": ["bleu", "ew"]}, ("score",)),
-        ({"answers": {"matching": "aliases"}}, ("score",)),
-        ({"answers": {"matching": "strict"}}, ()),
-        ({"quality": [{"scores": {"file": "DIR/scores"}}]}, ()),  # quality scores are stored by metric and text
-    ],
-)
+@pytest.mark.parametrize(("change", "stages"), TABLES["run_key_changes_the_stages_that_it_affects"])
 def test_run_key_changes_the_stages_that_it_affects(tmp_path, change, stages):
     (tmp_path / "scores").write_text("1\n2\n3\n", encoding="utf-8")
     change = json.loads(json.dumps(change).replace("DIR", str(tmp_path)))
     before, after = keys(tmp_path), keys(tmp_path, **change)
-    assert tuple(stage for stage in STAGES if before[stage] != after[stage]) == stages
+    assert [stage for stage in STAGES if before[stage] != after[stage]] == stages
 
 
 METRICS = """

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.cli import main as command
 from sqa.core.errors import ConfigError, DataError
@@ -14,6 +15,8 @@ from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.latency_log import LogOptions, score
 from sqa.pipeline.config import load_run, run_from_mapping
 from sqa.pipeline.overrides import contestant_from, translator_from
+
+TABLES = tables_of(__file__)
 
 BOMB = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)) + "\n"
 ODD = {
@@ -124,19 +127,7 @@ def test_numbers_that_overflow_a_latency_are_refused(tmp_path, odd):
     refused(DataError, r"instances\.log:2: ", score, str(path), LogOptions())
 
 
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        ("010", "base 8 or text; write it without the leading 0"),
-        ("08", "base 8 or text; write it without the leading 0"),
-        ("-007", "base 8 or text; write it without the leading 0"),
-        ("1:30", "base 60; write it to base 10"),
-        ("1:30.5", "base 60; write it to base 10"),
-        ("9223372036854775808", "more than 64 bits"),
-        ("-9223372036854775808", "more than 64 bits"),
-        ("0x8000000000000000", "more than 64 bits"),
-    ],
-)
+@pytest.mark.parametrize(("value", "problem"), TABLES["numbers_that_yaml_would_misread_are_refused"])
 def test_numbers_that_yaml_would_misread_are_refused(value, problem):
     refused(ValueError, f"line 1, column 4: .*{problem}", parse_yaml, f"a: {value}")
     assert parse_yaml(f"a: '{value}'") == {"a": value}

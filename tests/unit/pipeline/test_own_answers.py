@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 from own_layouts import played, write
+from tables import tables_of
 
 from sqa.core.errors import SqaError
 from sqa.pipeline.saving import save
+
+TABLES = tables_of(__file__)
 
 HEAD = """
 import math
@@ -33,27 +36,7 @@ POLICY = {"translator": {"name": "command", "command": ["cat"], "policy": {"name
 TRANSLATOR, METRIC = {"translator": MINE}, {"metrics": [MINE]}
 QUALITY: dict[str, Any] = {"quality": [{MINE: {}}]}
 GUESS = "guess=lambda self, texts, n: [[] for _ in texts]"
-PARTS: dict[str, tuple[dict[str, Any], str]] = {  # checked value -> keys of the run config, members of the class
-    "guess": (GUESSER, "guess=lambda self, texts, n: X"),
-    "guess_prefixes": (GUESSER, f"{GUESS}, guess_prefixes=lambda self, texts, n: X"),
-    "pages": (GUESSER, f"{GUESS}, pages=property(lambda self: X)"),
-    "fingerprint": (GUESSER, f"{GUESS}, fingerprint=lambda self: X"),
-    "decide": (BUZZER, "decide=lambda self, h: X"),
-    "arguments": (BUZZER, "decide=lambda self: X"),
-    "decide_with_answer": (BUZZER, "oracle=True, decide_with_answer=lambda self, h, page: X"),
-    "oracle": (BUZZER, "oracle=X, decide_with_answer=lambda self, h, page: [Buzz(0.5, False) for _ in h]"),
-    "translate": (TRANSLATOR, "translate=lambda self, source: X if list(source) else None"),
-    "word": (TRANSLATOR, "translate=lambda self, source: (X for word in source)"),
-    "translate_batch": (TRANSLATOR, "translate_batch=lambda self, q: X"),
-    "show": (POLICY, "start=1, show=lambda self, shown, t, ended: X"),
-    "start": (POLICY, "start=X, show=lambda self, shown, t, ended: t[-1]"),
-    "name": (METRIC, "**METRIC | dict(name=X)"),
-    "digits": (METRIC, "**METRIC | dict(digits=X)"),
-    "signature": (METRIC, "**METRIC | dict(signature=lambda self: X)"),
-    "stats": (METRIC, "**METRIC | dict(stats=lambda self, t: X)"),
-    "score": (METRIC, "**METRIC | dict(score=lambda self, s: X)"),
-    "score_many": (METRIC, "**METRIC | dict(score_many=lambda self, s: X)"),
-}
+PARTS: dict[str, tuple[dict[str, Any], str]] = TABLES["parts"]
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {  # the same for parts that are not classes
     "compute": (METRIC, "Formula('mine', 'Mine', lambda d, c: X)"),
     "digits of a formula": (METRIC, "Formula('mine', 'Mine', lambda d, c: d, digits=X)"),
@@ -76,44 +59,7 @@ def said(error: SqaError) -> str:
     return str(error)
 
 
-@pytest.mark.parametrize(
-    ("checked", "value", "line"),
-    [
-        ("guess", "('Laser', 1.0)", "guess() must return a list of (page, score) for each text"),
-        ("guess", "[('Laser', 1.0) for _ in texts]", "Expected `array`, got `str` - at `$[0][0]`"),
-        ("guess", "[[('Laser', math.nan)] for _ in texts]", "guesses must be sorted by finite scores"),
-        ("guess", "[[(7, 1.0)] for _ in texts]", "Expected `str`, got `int` - at `$[0][0][0]`"),
-        ("guess", "[[('A', 1.0), ('A', 1.0)] for _ in texts]", "expected at most 50 guesses on distinct pages"),
-        ("guess", "[[('A', 1.0)] for _ in texts[1:]]", "the guesser answered 9 of 10 prefixes"),
-        ("guess_prefixes", "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "best first"),
-        ("pages", "3", "pages must be the titles of pages, or None; Expected `array | null`, got `int`"),
-        ("fingerprint", "7", "fingerprint() must return text, or None; Expected `str | null`, got `int`"),
-        ("decide", "[Buzz(1.0, 'yes') for _ in h]", "Expected `bool`, got `str` - at `$[0].buzz`"),
-        ("decide", "[Buzz(math.inf, True) for _ in h]", "a buzz score must be finite"),
-        ("oracle", "'no'", "oracle must be true or false; Expected `bool`, got `str`"),
-        ("translate", "'un texto'", "translate() must return words one after the other"),
-        ("word", "Write('a', 2)", "erase must be in 0..0"),
-        ("word", "'dos palabras'", "a token must be one word without spaces, got 'dos palabras'"),
-        ("word", "7", "translate() must return words one after the other, str or Write(token, erase); Expected"),
-        ("translate_batch", "[[Emission(0, 'a', 9, False)] for _ in q]", "g must be in 0.."),
-        ("show", "'texto'", "show() must return a tuple of words"),
-        ("start", "0", "start must be a number of words, 1 or more"),
-        ("name", "'  lag'", "name must be one line of text without surrounding spaces"),
-        ("digits", "10 ** 5000", "digits must be a number of digits, 0 to 17"),
-        ("stats", "[math.nan, 1.0]", "stats() must return a list of finite numbers"),
-        ("score", "None", "score() must return a finite number"),
-        ("word", "'\\ud800'", "surrogates not allowed"),
-        ("word", "next(source)", "mine.py:19: mine.py:mine: question q0: "),
-        ("word", "next(source)", "the source has ended; use `for word in source` or next(source, None)"),
-        ("word", "exit(3)", "calls sys.exit(); raise an error instead"),
-        ("translate", "iter(lambda: 'w', 1)", "over 1000 words per source word; does translate() ever end?"),
-        ("guess_prefixes", "exit(3)", "calls sys.exit(); raise an error instead"),
-        ("arguments", "[]", "decide() is called with 1 arguments; "),
-        ("stats", "[1.0] * (1 + (t.question.id != 'q0'))", "stats() must return 1 numbers as before, got 2"),
-        ("score_many", "s[:, 0] + 1", "score_many() must return the values of score(); got"),
-        ("digits of a formula", "True", "digits must be of type int, got bool"),
-    ],
-)
+@pytest.mark.parametrize(("checked", "value", "line"), TABLES["wrong_return_value_gives_a_one_line_error"])
 def test_wrong_return_value_gives_a_one_line_error(tmp_path: Path, checked: str, value: str, line: str) -> None:
     with pytest.raises(SqaError) as raised:
         run_with(tmp_path, checked, value)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from own_layouts import played, write
 from refusals import refused
+from tables import tables_of
 
 import sqa
 from sqa.core.errors import ConfigError, DataError, NotComputable
@@ -21,6 +22,8 @@ from sqa.pipeline.folder import read
 from sqa.pipeline.paired import compare
 from sqa.pipeline.saving import save
 
+TABLES = tables_of(__file__)
+
 GUESSER = """
 {early}
 class Mine:
@@ -30,20 +33,8 @@ class Mine:
     def fingerprint(self):
         return "always the same"
 """
-WAYS = {  # code at the top of the guesser, code while guessing, expression for the page
-    "name": ("from {0} import PAGE", "pass", "PAGE"),
-    "module": ("import {0} as it", "pass", "it.PAGE"),
-    "computed": ("import importlib; it = importlib.import_module('{0}')", "pass", "it.PAGE"),
-    "late": ("", "from {0} import PAGE", "PAGE"),
-    "folder": ("import sys; sys.path.insert(0, __file__[:-7] + 'lib'); from {0} import PAGE", "pass", "PAGE"),
-}
-HOMES = {  # way -> name of the module, path of its file
-    "name": ("name_helper", "name_helper"),
-    "module": ("pk_module.sub.inner", "pk_module/sub/inner"),
-    "computed": ("computed_helper", "computed_helper"),
-    "late": ("pk_late.inner", "pk_late/inner"),
-    "folder": ("folder_helper", "lib/folder_helper"),
-}
+WAYS = TABLES["ways"]
+HOMES = TABLES["homes"]
 
 
 def guessed(folder: Path, **keys: object) -> tuple[str, int]:

@@ -4,25 +4,16 @@ from pathlib import Path
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import beside
 from sqa.pipeline.config import load_run
 from sqa.pipeline.parts import Parts
 
-PARTS = {  # config -> the key that names a file
-    "dataset: {name: in/q.jsonl}\ntranslator: fixed": "dataset.name",
-    "dataset: in/q.jsonl\ntranslator: fixed": "dataset.name",
-    "dataset: mini-es\ntranslator: {name: recorded, file: in/q.jsonl}": "translator.file",
-    "dataset: mini-es\ntranslator: {name: fixed, text: ./q.jsonl}": "translator.text",
-    "dataset: mini-es\ntranslator: {name: waitk, model: in/model, k: 1}": "translator.model",
-    "dataset: mini-es\ntranslator: {name: command, command: [cat, q.jsonl], files: [in/model]}": "translator.files",
-    "dataset: mini-es\ntranslator: {name: command, command: [cat, q.jsonl], k: 1}": "translator.command",
-    "dataset: mini-es\ntranslator: fixed\nguesser: {name: bm25, model: in/model}": "guesser.model",
-    "dataset: mini-es\ntranslator: fixed\nguesser: bm25\nbuzzer: {name: mlp, model: ./in/model}": "buzzer.model",
-    "dataset: mini-es\ntranslator: fixed\nmetrics: [ew@in/curve.json]": "metrics",
-    "dataset: mini-es\ntranslator: fixed\nmetrics: [bleu]\nquality: [{scores: {file: 'in/{run}.txt'}}]": "quality",
-}
+TABLES = tables_of(__file__)
+
+PARTS = TABLES["parts"]
 
 
 def value_of(config, key):

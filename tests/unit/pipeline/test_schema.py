@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 from jsonschema_rs import Draft202012Validator
+from tables import tables_of
 
 from sqa.cli.config_keys import KINDS, json_schema, keys_of
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, ROOT
 from sqa.files import yaml_reader
 from sqa.pipeline.config import run_from_mapping
+
+TABLES = tables_of(__file__)
 
 SCHEMA = json_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -42,25 +45,8 @@ def test_bundled_runs_are_valid_and_wrong_keys_are_not(monkeypatch: pytest.Monke
 
 
 OWN_POLICY = {"name": "mine.py:Policy", "least": 2}
-FITS = [
-    {"dataset": "mini-es"},
-    {"translator": "waitk"},
-    {"translator": {"name": "mine.py:Translator", "anything": 1}},
-    {"translator": {"name": "command", "command": ["cat"], "policy": OWN_POLICY}},
-    {"translator": {"name": "command", "command": ["cat"], "policy": "hold", "n": 2, "other_languages": True}},
-    {"guesser": "bm25", "buzzer": None, "metrics": ["ew", "al@omnisteval", "mine.py:Metric"], "seed": 3},
-    {"quality": [{"bleurt": {"model": "folder"}}, {"external": ["program", "argument"]}]},
-]
-DOES_NOT = [
-    {"dataset": ["mini-es"]},
-    {"translator": "waitkk"},
-    {"translator": {"name": "waitk", "k": [3]}},
-    {"guesser": {"name": "bm25", "kk": 1}},
-    {"guesser": {"name": "bm25", "other_languages": True}},
-    {"metrics": ["eww"]},
-    {"quality": [{"commet": "folder"}]},
-    {"seed": "1"},
-]
+FITS = TABLES["fits"]
+DOES_NOT = TABLES["does_not"]
 
 
 @pytest.mark.parametrize(("change", "fits"), [(c, True) for c in FITS] + [(c, False) for c in DOES_NOT])

@@ -2,6 +2,7 @@
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
@@ -9,6 +10,8 @@ from sqa.core.types import Emission, Question
 from sqa.metrics import build, parse
 from sqa.questions.make import make, rule_maker
 from sqa.questions.measures import summary_of
+
+TABLES = tables_of(__file__)
 
 SOURCE = "En 1830 Bolívar dejó Londres . Londres dormía .".split()
 REFERENCE = "In 1830 Bolívar left London. London slept."
@@ -22,16 +25,7 @@ def trace(*written: tuple[str, int], reference: str = REFERENCE) -> QuestionTrac
 TRACE = trace(("1830", 4), ("London", 6), ("slept", 9))
 
 
-@pytest.mark.parametrize(
-    ("name", "stats"),
-    [
-        ("answered", [2, 3]),
-        ("answered-lag", [2 + 1, 2]),
-        ("answered@name", [1, 2]),
-        ("answered@number", [1, 1]),
-        ("answered-lag@name", [1, 1]),
-    ],
-)
+@pytest.mark.parametrize(("name", "stats"), TABLES["metrics_equal_hand_computed_values"])
 def test_metrics_equal_hand_computed_values(name, stats):
     [metric] = build([name])
     assert metric.stats(TRACE).tolist() == stats and str(parse(name)) == metric.name == name

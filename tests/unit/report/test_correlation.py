@@ -95,19 +95,6 @@ def saved(name: str, seed: int, names: tuple[str, ...] = ("ew", "accuracy", "mrr
     return RunFolder(Path(name), config, "d", signatures, stats, tuple(f"q{i}" for i in range(n)))
 
 
-def test_correlation_command_prints_tau():
-    runs = [saved(f"r{i}", i) for i in range(4)]
-    rows, notes = correlate_runs(runs, n_resamples=100)
-    assert [(row.a, row.b) for row in rows] == [("ew", "accuracy"), ("ew", "mrr"), ("accuracy", "mrr")] and not notes
-    rows, _ = correlate_runs(runs, wanted=["mrr"], against=["ew"], n_resamples=100)
-    assert [(row.a, row.b) for row in rows] == [("ew", "mrr")]
-    rows, notes = correlate_runs([*runs, saved("short", 9, ("ew", "mrr"))], n_resamples=100)
-    assert [(row.a, row.b) for row in rows] == [("ew", "mrr")]
-    assert notes == ["accuracy: not computed, short has no value for it"]
-    rows, _ = correlate_runs(runs, against=("mrr",), n_resamples=50)
-    assert [(row.a, row.b) for row in rows] == [("mrr", "ew"), ("mrr", "accuracy")]
-
-
 def test_incomparable_runs_are_refused():
     runs = [saved(f"r{i}", i) for i in range(3)]
     refused(ConfigError, "at least 3 systems, got 2", correlate_runs, runs[:2])

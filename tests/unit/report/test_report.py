@@ -18,7 +18,7 @@ from refusals import refused
 from viewer_runs import EVIL, make
 
 from smt.engines.pretrained import PretrainedConfig
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
@@ -29,7 +29,7 @@ from sqa.report.data import Reported, changes, read_runs
 from sqa.report.figures import draw_all, series_of, wins_at
 from sqa.report.html import code, page, plain
 from sqa.report.report import main
-from sqa.results import MEASURED, markdown
+from sqa.results import markdown
 
 METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
 
@@ -253,26 +253,6 @@ def test_invalid_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:
     refused(ConfigError, r"named twice", main, [sweep[0], sweep[1], sweep[0].parent / "." / "wait1"], tmp_path)
     refused(ConfigError, r"give at least one", main, [], tmp_path)
     refused(ConfigError, r"nowhere: is not the folder of a finished run", main, [tmp_path / "nowhere"], tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        (None, r"report\.tsv: cannot be read"),
-        ("HEADER\new\t1.0\n", r"report\.tsv: damaged \(not enough values"),
-        ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv: damaged .*no finite number"),
-    ],
-)
-def test_damaged_run_is_refused(tmp_path: Path, broken: str | None, message: str) -> None:
-    path = make(tmp_path, "broken") / saving.REPORT
-    summary = json.loads((path.parent / saving.SUMMARY).read_text())
-    del summary["files"][saving.REPORT]
-    (path.parent / saving.SUMMARY).write_text(json.dumps(summary))
-    if broken is None:
-        path.unlink()
-    else:
-        path.write_text(broken.replace("HEADER", "\t".join(MEASURED)))
-    refused(SqaError, message, main, [path.parent], tmp_path / "report")
 
 
 def test_damaged_manifest_is_reported_as_a_gap(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import refused
+from tables import tables_of
 from viewer_runs import EVIL, RECORDS, CopyAligner, TrustJudge, make
 
 from sqa.core.errors import ConfigError
@@ -20,6 +21,8 @@ from sqa.pipeline.folder import open_run
 from sqa.report import viewer, viewer_data
 from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
 from sqa.report.viewer_data import ViewConfig, page_data
+
+TABLES = tables_of(__file__)
 
 
 @pytest.fixture
@@ -61,15 +64,7 @@ def test_page_data_equal_the_traces(tmp_path: Path) -> None:
     assert curve["ew"][-1] == pytest.approx(0.3804, abs=1e-4)  # EW(1) of the published curve
 
 
-@pytest.mark.parametrize(
-    ("buzzer", "expected"),
-    [
-        ({"name": "doubles:build_buzzer", "threshold": 4.5}, 4.5),
-        ({"name": "threshold"}, 0.17),  # the buzzer's default
-        ({"name": "doubles:build_oracle"}, None),  # buzzes at some scores of 1.0 and not at others
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("buzzer", "expected"), TABLES["threshold_explains_every_buzz_or_is_null"])
 def test_threshold_explains_every_buzz_or_is_null(tmp_path: Path, buzzer: object, expected: float | None) -> None:
     [shown] = page_data([open_run(make(tmp_path, "one", buzzer=buzzer))], [0], ViewConfig())["runs"]
     assert shown["threshold"] == expected

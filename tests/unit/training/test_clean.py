@@ -5,6 +5,7 @@ from itertools import repeat
 import numpy as np
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from smt.training.clean import (
     MIN_LETTERS,
@@ -25,14 +26,10 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from tests.smt_models import vocabulary
 
+TABLES = tables_of(__file__)
+
 GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
-BAD = {
-    "noise": ("Haga clic en <b>Aceptar</b> para seguir", "Click <b>OK</b> to go on"),
-    "copied": ("El fichero de configuración del servidor", "El fichero de configuración del servidor"),
-    "length": ("Sí", "Yes"),
-    "ratio": ("Una frase muy corta", "A sentence that goes on and on although its source said almost nothing at all"),
-    "letters": ("12 : 34 - 56 / 78 ( 90 ) 1", "12 : 34 - 56 / 78 ( 90 ) 1 and"),
-}
+BAD = TABLES["bad"]
 
 
 def mini(n: int | None = None) -> list[tuple[str, str]]:
@@ -124,21 +121,7 @@ def test_alignment_drops_pairs_without_a_translation():
     assert list(aligned_enough(pairs, 0.0, report)) == pairs
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "limits", "step"),
-    [
-        ("uno dos", "one two", {"min_words": 2}, None),
-        ("uno dos", "one two", {"min_words": 3}, "length"),
-        ("uno dos", "one two", {"max_words": 2}, None),
-        ("uno dos tres", "one two", {"max_words": 2}, "length"),
-        ("a b c d e f", "g h i j k l m n o p q r", {"max_ratio": 1.5, "ratio_slack": 6}, None),
-        ("a b c d e f", "g h i j k l m n o p q r s", {"max_ratio": 1.5, "ratio_slack": 6}, "ratio"),
-        ("Ana de Lima", "Ana de Lima", {}, None),  # three words may be a name
-        ("Ana es de Lima", "Ana es de Lima", {}, "copied"),
-        ("siete 777", "seven aaa", {"min_letters": 0.6}, None),  # 6 of 9
-        ("siete 777", "seven aaa", {"min_letters": 0.7}, "letters"),
-    ],
-)
+@pytest.mark.parametrize(("source", "target", "limits", "step"), TABLES["limits_are_inclusive"])
 def test_limits_are_inclusive(source, target, limits, step):
     assert refused_by(source, target, CleanConfig(**limits)) == step
     refused(ConfigError, "min_words: must be <= max_words 2", CleanConfig, min_words=3, max_words=2)
@@ -159,19 +142,7 @@ def test_aligner_and_lexicon_find_translations():
     assert np.all(probabilities.sum(1) <= 1.0)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "हिन्दी में लिखी हुई किताबें पढ़ी थीं",
-        "பெருவின் தலைநகரம் லிமா ஆகும்",
-        "เมือง หลวง ของ เปรู คือ ลิมา ที่ นี่",
-        "រាជធានី នៃ ប្រទេស ប៉េរូ គឺ លីម៉ា",
-        "عَاصِمَةُ بِيرُو هِيَ لِيمَا",
-        "בִּירַת פֶּרוּ הִיא לִימָה",
-        "پایتخت پرو را می\u200cدانم و می\u200cخواهم",
-        "페루의 수도는 리마이다",
-    ],
-)
+@pytest.mark.parametrize("source", TABLES["letters_of_every_script_pass"])
 def test_letters_of_every_script_pass(source):
     assert refused_by(source, "the capital of Peru is Lima", CleanConfig(min_letters=0.95)) is None
 

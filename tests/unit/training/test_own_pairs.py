@@ -10,6 +10,7 @@ import pytest
 import yaml
 from recorded import recorded
 from refusals import refused
+from tables import tables_of
 
 from smt.models.vocab import Vocabulary
 from smt.models.waitk_translator import WaitKConfig, build
@@ -22,6 +23,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.data.texts import load_own_pairs
 from sqa.pipeline.config import load
+
+TABLES = tables_of(__file__)
 
 
 @pytest.fixture
@@ -95,17 +98,7 @@ def test_edited_file_causes_a_new_preparation(folder: Path) -> None:
     assert not is_prepared(corpus, folder / "data")
 
 
-@pytest.mark.parametrize(
-    ("corpus", "problem"),
-    [
-        ({"train": None, "development": None}, "corpus.pair: expected 'es-en' or 'pl-en', or your own pairs"),
-        ({"development": None}, "corpus.development: needed to measure BLEU"),
-        ({"train": None}, "corpus.development: belongs to your own pairs; also name them"),
-        ({"pair": "French"}, "corpus.pair: expected two languages, such as 'fr-en', got 'French'"),
-        ({"vocabulary_size": 200}, r"corpus.vocabulary_size: must be in \[300, 65535\], got 200"),
-        ({"weights": {"news": -1.0}}, "corpus.weights.news: must be >= 0, got -1.0"),
-    ],
-)
+@pytest.mark.parametrize(("corpus", "problem"), TABLES["incompatible_settings_are_refused"])
 def test_incompatible_settings_are_refused(folder: Path, corpus: dict[str, object], problem: str) -> None:
     refused(ConfigError, problem, load, config(folder, **corpus), SmtConfig)
     refused(DataError, "nowhere.tsv", main, config(folder, train=str(folder / "nowhere.tsv")), folder / "runs")

@@ -5,25 +5,19 @@ import pytest
 import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import tables_of
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
 from smt.statistical.phrase_table import PhraseCounts, spans
 from smt.statistical.tune import Candidates, bleu, search, statistics
 
+TABLES = tables_of(__file__)
+
 # --------------------------------------------------------------------------------------------------------- tokens
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("El autor (1930) escribió «Ana».", 'El autor (￭ 1930 ￭) escribió "￭ Ana ￭" ￭.'),
-        ("author's well-read 1,000.50!?", "author ￭'s well ￭-￭ read 1,000.50 ￭! ￭?"),
-        ("¿Qué? -- U.S.", "¿￭ Qué ￭? - ￭- U ￭.￭ S ￭."),
-        ("a|b <s>", "a ￭\ue000￭ b \ue001￭ s ￭\ue002"),
-        (" ", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), TABLES["texts_have_the_listed_tokens"])
 def test_texts_have_the_listed_tokens(text, expected):
     assert " ".join(tokens.tokenise(text)) == expected
 

@@ -10,6 +10,7 @@ import pytest
 from needs import require
 from recorded import recorded
 from refusals import refused
+from tables import tables_of
 
 from smt.statistical import packed, tokens
 from smt.statistical import stages as statistical_train
@@ -23,6 +24,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
 from sqa.files.records import lines
 from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
+
+TABLES = tables_of(__file__)
 
 
 @pytest.fixture(scope="module")
@@ -188,14 +191,7 @@ def test_counts_round_trip(model, tmp_path):
 
 PHRASES, NGRAMS, SETTINGS = packed.PHRASES, packed.NGRAMS, packed.CONFIG
 COUNTS = "phrases.tsv.zst:1: expected source, target and two counts"
-DAMAGED = {  # file, its content (lines of a table, or a text), message
-    "a count too few": (PHRASES, ["a\tx\t1"], COUNTS),
-    "no count": (PHRASES, ["a\tx\t1\tmany"], COUNTS),
-    "an n-gram without count": (NGRAMS, ["a\t1", "b c"], "language.tsv.zst:2: expected an n-gram and its"),
-    "a beginning too few": (NGRAMS, ["a b\t1"], "has no count of 'a', which begins another n-gram"),
-    "newer": (SETTINGS, '{"format": 99}', "format 99, not 1"),
-    "nothing in it": (SETTINGS, '{"format": 1}', "not a packed model's configuration .*language"),
-}
+DAMAGED = TABLES["damaged"]
 
 
 @pytest.mark.parametrize(("name", "content", "message"), DAMAGED.values(), ids=DAMAGED)

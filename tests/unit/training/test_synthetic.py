@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from recorded import recorded
 from refusals import refused
+from tables import tables_of
 
 from smt.training import lexical_lines as lexical
 from smt.training import synthetic
@@ -18,6 +19,8 @@ from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT, cache_dir
 from sqa.data.datasets import load_questions
 from sqa.pipeline.config import load
+
+TABLES = tables_of(__file__)
 
 ECHO = {"name": "doubles:build_translator", "k": 1}
 TEXTS = [f"text number {n} of several" for n in range(7)]
@@ -53,14 +56,7 @@ def test_killed_translation_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(list((cache_dir() / "made").iterdir())) == 2
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"makes": "target"}, "for tossups, which are English"),
-        ({"every": 0}, "every: must be >= 1"),
-        ({"translator": {"name": "doubles:build_translator", "kk": 1}}, "kk"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), TABLES["invalid_entries_are_refused"])
 def test_invalid_entries_are_refused(change: dict, message: str) -> None:
     refused(ConfigError, message, replace, BACK, **change)
 

@@ -9,6 +9,7 @@ import torch
 from refusals import refused
 from smt_models import streamed
 from stand_ins.lm_models import adapter, change, make
+from tables import tables_of
 
 from smt.lm.causal_lm import CausalLmConfig, build
 from smt.models.decode import decode_batch, decode_stream
@@ -17,6 +18,8 @@ from smt.policies.waitk import FULL, Schedule
 from smt.statistical.lexicon import COMMON, DOUBT, Glosses, Lexicon, table_of
 from smt.statistical.packed import Phrase
 from sqa.core.errors import ConfigError
+
+TABLES = tables_of(__file__)
 
 TEXTS = ["pla", "gue", "city", "zoo", "s", "end"]
 STARTS = torch.tensor([True, False, True, True, False, False])
@@ -44,20 +47,7 @@ def favour(scores, begun, words, read, wrote=(), rules=RULES, spellings=SPELLING
     return lexicon.favour(scores.clone(), Begun([list(begun)], [uncovered], [read]))
 
 
-BONUSES = {
-    "read": ("zaraza w mieście miasta", {}, {"pla": 0.7, "city": 0.9}),
-    "not yet read": ("zaraza w miasta", {"read": 2}, {"pla": 0.7}),
-    "covered in another form": ("zaraza w miasta", {"wrote": ["cities"]}, {"pla": 0.7}),
-    "once": ("miasta i miasta", {"wrote": ["city"]}, {"city": 0.9}),
-    "just read": ("w miasta", {"read": 2, "wrote": ["city"]}, {}),
-    "twice": ("miasta i miasta", {"wrote": ["city", "city"]}, {}),
-    "a name that no table has": ("w „Zoo”, Wzoo", {}, {"zoo": 1.0}),
-    "a name without its ending": ("w Zooa", {}, {"zoo": 1.0}),
-    "a name, written": ("w Zoo", {"wrote": ["Zoo"]}, {}),
-    "the first word, no name, a number": ("Zoo i zoo Zoo2", {}, {}),
-    "a capitalised word of the table": ("w Miasta", {}, {"city": 0.9}),
-    "first of two": ("miasta zarazy, zarazy", {"wrote": ["city", "plague"]}, {"pla": 0.7}),
-}
+BONUSES = TABLES["bonuses"]
 
 
 @pytest.mark.parametrize(("source", "options", "bonus"), BONUSES.values(), ids=BONUSES)
@@ -121,15 +111,7 @@ def test_bonus_and_glosses_stream_as_in_batches(model, k):
     assert streamed_as_batched(glossed, schedule) == decode_batch(writer, beside, schedule) != plain
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"lexicon": "pbmt-xx-en"}, "not a packed phrase-based model"),
-        ({"lexicon": "pbmt-pl-en"}, "translates pl-en, but the model translates es-en"),
-        ({"lexicon": "pbmt-es-en", "beam": 2}, "beam must be 1"),
-        ({"lexicon": "pbmt-es-en", "lexicon_bonus": 0.0}, "lexicon_bonus: must be above 0"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), TABLES["mismatched_lexicon_is_refused"])
 def test_mismatched_lexicon_is_refused(model, options, message):
     refused(ConfigError, message, lambda: build(CausalLmConfig(str(model), dtype="float32", **options)))
 

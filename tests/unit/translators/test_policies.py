@@ -11,6 +11,7 @@ from doubles import question
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
+from tables import tables_of
 
 from smt.policies.policy import Hold, LocalAgreement, Retranslate, agreed, writes
 from smt.policies.prefixes import PolicyTranslator, Remembered, policy_of, written
@@ -21,6 +22,8 @@ from sqa.core.trace import check_emissions, hypotheses, prefixes
 from sqa.core.types import Emission, Write
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import CountedSource, stream
+
+TABLES = tables_of(__file__)
 
 POLICIES = [*map(WaitK, (1, 3, FULL)), *map(LocalAgreement, (2, 3)), *map(Hold, (0, 2)), Retranslate(), Retranslate(2)]
 APPENDING = [policy for policy in POLICIES if not isinstance(policy, Retranslate)]
@@ -177,17 +180,7 @@ def test_policy_keys_of_a_config_are_read(keys, policy):
     assert policy_of(asked(*keys)) == policy
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        (("wait-k", 6, 2), "n: wait-k takes only k, got n = 2"),
-        (("hold",), "n: missing; hold needs the number of words held back"),
-        (("hold", 6), "k: hold takes n"),
-        (("retranslate", "full", True), "n: must be >= 0"),
-        (("local-agreement", "full", 1), "n: must be >= 2"),
-        (("wait", 6), "policy: must be one of wait-k, local-agreement, hold, retranslate, got 'wait'"),
-    ],
-)
+@pytest.mark.parametrize(("keys", "message"), TABLES["invalid_keys_are_refused"])
 def test_invalid_keys_are_refused(keys, message):
     refused(ConfigError, message, policy_of, asked(*keys))
 
@@ -203,15 +196,7 @@ def test_nested_policy_equals_the_short_spelling():
         assert configured(policy={"name": name, **number}) == configured(policy=name, **number)
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"policy": {"name": "hold", "m": 2}}, "translator.policy.m: unknown"),
-        ({"policy": {"name": "hold", "n": 2}, "n": 3}, "translator.policy.n: is also given next to the policy"),
-        ({"policy": "hald", "n": 2}, "translator.policy: expected 'wait-k' or .*did you mean 'hold'"),
-        ({"policy": {"n": 2}}, "translator.policy: expected 'wait-k' or "),
-    ],
-)
+@pytest.mark.parametrize(("more", "message"), TABLES["invalid_keys_of_a_nested_policy_are_refused"])
 def test_invalid_keys_of_a_nested_policy_are_refused(more, message):
     refused(ConfigError, message, configured, **more)
 

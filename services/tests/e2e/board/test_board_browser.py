@@ -58,21 +58,6 @@ def models(page: Any) -> list[str]:
     return page.locator("#board tbody tr td:nth-child(2)").all_inner_texts()
 
 
-@pytest.mark.slow
-def test_weights_reorder_models_and_details_open(page: Any) -> None:
-    assert models(page) == ["best", "half"]
-    page.click("#weighing summary")
-    with page.expect_response(lambda reply: "accuracy=0&" in reply.url.replace("%2C", "&").replace("%3D", "=")):
-        page.fill("#weights input[name=accuracy]", "0")
-        page.press("#weights input[name=accuracy]", "Tab")
-    page.wait_for_selector("#board tbody tr:first-child td:nth-child(2) >> text=half")
-    page.click("#board tbody button >> text=best")
-    page.wait_for_selector("#detail h2 >> text=best")
-    assert SCRIPT in page.locator("#tags td:first-child").all_inner_texts() and page.title() == "Evaluation board"
-    assert "casing" in page.locator("#deltas").inner_text()
-    assert "4 evaluations, 0 to do" in page.inner_text("#state")
-
-
 # --------------------------------------------------------------------------------------------------- a new visitor
 
 

@@ -19,9 +19,6 @@ from stand_ins.processes import ENVIRONMENT, free_port, kill, listens, wait_unti
 
 from sqa_services.board.board import Board
 
-MODELS, SETS = 4, 3
-TOTAL = MODELS * SETS * 2  # each model is evaluated on the original and the perturbed data
-
 
 def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
     return board_command(folder, "work", "--until-empty", "--lease", str(lease))
@@ -43,15 +40,6 @@ def starts(folder: Path) -> list[str]:
     return [path.read_text() for path in sorted((folder / "log").iterdir())]
 
 
-def check_all_done(board: Board, folder: Path) -> None:
-    rows = board.evaluations("toy")
-    assert len(rows) == TOTAL and {row["state"] for row in rows} == {"done"}
-    assert {row["result"]["perf"] for row in rows if not row["prefix"]} == {66.67}
-    finished = (folder / "stderr").read_text().splitlines()
-    done = [line for line in finished if line.endswith(": done")]
-    assert len(done) <= TOTAL  # a killed worker may omit its report, but none is sent twice
-
-
 def test_next_worker_finishes_a_killed_evaluation(board: Board, tmp_path: Path) -> None:
     add_data(board)
     add_models(board, m={"seconds": 2.2})
@@ -63,18 +51,6 @@ def test_next_worker_finishes_a_killed_evaluation(board: Board, tmp_path: Path) 
     assert worker(tmp_path).wait(60) == 0  # the evaluation takes two leases, so the worker renews its lease
     [row] = board.evaluations("toy")
     assert row["state"] == "done" and row["attempts"] == 2 and len(starts(tmp_path)) == 2
-
-
-@pytest.mark.slow
-def test_three_workers_start_each_evaluation_once(board: Board, tmp_path: Path) -> None:
-    for i in range(SETS):
-        add_data(board, f"data-{i}", "casing")
-    add_models(board, **{f"m{i}": {"seconds": 0.1, "answers": {"eins": "a", "": "b"}} for i in range(MODELS)})
-    processes = [worker(tmp_path, lease=30.0) for _ in range(3)]
-    assert [process.wait(120) for process in processes] == [0, 0, 0]
-    check_all_done(board, tmp_path)
-    assert len(starts(tmp_path)) == TOTAL  # no evaluation started twice
-    assert {row["attempts"] for row in board.evaluations("toy")} == {1}
 
 
 CLIENTS = 20

@@ -7,21 +7,19 @@ from urllib.parse import quote
 import pytest
 import requests
 from stand_ins.iwslt_loopback import WaitAgent, get, put, recording, serving
+from tables import tables_of
 
 from sqa_services.protocols.iwslt import session as sessions
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import EOS, SpeechCorpus, TextCorpus, load
 from sqa_services.protocols.iwslt.http import ServeConfig
 
+TABLES = tables_of(__file__)
+
 CORPUS = TextCorpus((tuple("Alice and Bob are good friends".split()),), ("Alice und Bob sind gute Freunde .",))
 NOTHING = (*("", " ", "\n", "\t", "\u00a0"), *"\u200b\u00ad\u2060\ufeff\u2800\u3164\u0301", "<skipped>")
 
-BROWSERS = (
-    {"Sec-Fetch-Mode": "navigate"},
-    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
-    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
-    {"User-Agent": "Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/15.0 Safari/605.1.15"},
-)
+BROWSERS = TABLES["browsers"]
 DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
 
 

@@ -1,13 +1,14 @@
 """Clients and the evaluation server over real sockets: routes, sessions, many clients, invalid requests."""
 
-import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
+import doubles
 import pytest
 import requests
-from stand_ins.iwslt_clients import Client, at_once
 from stand_ins.iwslt_loopback import ECHO, WaitAgent, get, serving
 
 from sqa.core.errors import ConfigError, DataError
@@ -151,17 +152,19 @@ def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_concurrent_clients_score_like_one_client() -> None:
-    """Each client translates one of six questions. Words, lengths and waits differ, so a mix-up changes the scores."""
+    """Each client translates one of six questions with its own lag, so a mix-up changes the scores."""
     questions, many = load_questions("mini-en", limit=6), 60
     scorer = QuestionScorer(questions, *contestant_from())
     first = [0, *accumulate(len(question.sentences) for question in questions)]
-    clients = [Client(number, (first[number % 6],)) for number in range(many)]
-    corpus = scorer.corpus()
-    with serving(corpus, None, scorer) as url:
-        results = asyncio.run(at_once(url, clients, corpus.sources))
-    alone = clients[::10]
-    with serving(corpus, None, scorer) as url:
-        for client in alone:
-            assert asyncio.run(at_once(url, [client], corpus.sources)) == [results[client.number]]
-    assert results[0]["requests"] == 2 * (len(corpus.sources[0]) + 1)
-    assert len({tuple(result.items()) for result in results}) > 30 and any(row["OracleEW"] for row in results)
+
+    def scores(url: str, number: int) -> dict:
+        service = EvaluationService(url, session=f"client-{number}")
+        agent = TranslatorAgent(doubles.EchoTranslator(doubles.EchoConfig(k=number % 7 + 1)))
+        evaluate(lambda: agent, service, start=first[number % 6], end=first[number % 6])
+        return service.get_scores()["SoFar"]
+
+    with serving(scorer.corpus(), None, scorer) as url, ThreadPoolExecutor(many) as pool:
+        results = list(pool.map(partial(scores, url), range(many)))
+    with serving(scorer.corpus(), None, scorer) as url:
+        assert [scores(url, number) for number in range(0, many, 10)] == results[::10]
+    assert len({str(result) for result in results}) > 30 and any(row["OracleEW"] for row in results)

@@ -151,19 +151,3 @@ def test_unservable_configs_are_refused(tmp_path: Path) -> None:
     asked = doubles.question(sentences=("uno </s> dos",))
     with pytest.raises(DataError, match="q: contains the word </s>"):
         QuestionScorer([asked], *contestant_from("{name: 'doubles:build_guesser'}")).corpus()
-
-
-@pytest.mark.parametrize(
-    ("guesser", "buzzer", "buzzes"),
-    [("{name: 'doubles:build_guesser'}", "", False), ("run.yaml", "", True), ("run.yaml", "none", False)],
-)
-def test_command_line_sets_the_contestants(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guesser: str, buzzer: str, buzzes: bool
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    parts = {part: f"{{name: 'doubles:build_{part}'}}" for part in ("translator", "guesser", "buzzer")}
-    config = "".join(f"{part}: {value}\n" for part, value in {"dataset": "mini-es", **parts}.items())
-    Path("run.yaml").write_text(config.replace("mini-es", "{name: mini-es}"))
-    assert (contestant_from(guesser, buzzer)[1] is not None) == buzzes
-    with pytest.raises(ConfigError, match="no guesser"):
-        contestant_from("none")

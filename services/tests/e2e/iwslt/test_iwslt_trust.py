@@ -44,16 +44,6 @@ def test_results_show_only_words_that_were_read(dialect: str) -> None:
         )
 
 
-def test_session_names_may_equal_output_files(tmp_path: Path) -> None:
-    names = ("text", "delay", "sessions")
-    with serving(CORPUS, ServeConfig(output=tmp_path)) as url:
-        for name in ("", *names):
-            service = EvaluationService(url, session=name)
-            translate(service, end=0)
-            assert service.get_scores()["Finished"] == 1
-    assert {(tmp_path / "sessions" / name / "text").read_text() for name in names} == {(tmp_path / "text").read_text()}
-
-
 # ---------------------------------------------------------------------------------------------------- participants
 
 

@@ -95,17 +95,6 @@ def test_later_copies_are_queued_and_scored(board: Board) -> None:
         board.perturb("toy", "robustness-data", ["casing"])
 
 
-def test_preview_of_copies_stores_nothing(board: Board) -> None:
-    add_data(board)
-    add_models(board, m={})
-    found = board.preview("toy", "data", ["casing"], most=1)
-    pair = {"before": {"id": "1", "text": "eins"}, "after": {"id": "1_casing", "text": "EINS"}}
-    assert found == {"casing": {"prefix": "robustness", "n": 2, "examples": [pair]}}
-    assert board.datasets("toy")[0]["prefixes"] == [] and len(board.evaluations("toy")) == 1
-    with pytest.raises(NotFound):
-        board.examples("toy", "robustness-data")
-
-
 # -------------------------------------------------------------------------------------------------------- workers
 
 

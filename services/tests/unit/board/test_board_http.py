@@ -94,16 +94,6 @@ def test_only_owners_change_a_model(board: Board, owner: Person, submitter: Pers
     assert submitter.submit("m", model()).status_code == 201  # the name is available again
 
 
-def test_deleting_a_model_removes_its_files(board: Board, owner: Person) -> None:
-    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
-    owner.submit("good", model())
-    worker.work(board, until_empty=True)
-    assert owner.ask("DELETE", f"{TOY}/models/good").status_code == 204
-    for name in ("data", "robustness-data"):
-        with pytest.raises(DataError, match="missing from"):
-            board.files.read(f"predictions/toy/good/{name}.jsonl")
-
-
 def test_only_owners_perturb_a_data_set(board: Board, owner: Person, submitter: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES)
     path, asked = f"{TOY}/datasets/data/perturbations", {"json": {"kinds": ["casing"]}}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from board_task import add_data, add_models
 from doubles import echo, question
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Buzz, Guess
@@ -17,6 +18,8 @@ from sqa_services.board.rank import dynascore, parse_weights
 from sqa_services.board.sqa_task import spanish
 from sqa_services.board.task import load_tasks
 from sqa_services.board.worker import delta, evaluate
+
+TABLES = tables_of(__file__)
 
 UP, DOWN = Meta("", "up"), Meta("", "down", -1, 10.0)
 
@@ -127,14 +130,7 @@ def test_dynascore_skips_equal_performances() -> None:
     assert scores[0] == pytest.approx(0.5 * 10 + 0.5 * 1 / 0.4)  # only the pair 10 -> 20 counts: |5 - 9| / 10
 
 
-@pytest.mark.parametrize(
-    ("rows", "problem"),
-    [
-        ([{"p": 1.0, "m": 1.0}], "needs at least two"),
-        ([{"p": 1.0, "m": 1.0}, {"p": 1.0, "m": 2.0}], "the same p"),
-        ([{"p": 1.0, "m": 3.0}, {"p": 2.0, "m": 3.0}], "m is the same for all"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "problem"), TABLES["dynascore_refuses_to_divide_by_zero"])
 def test_dynascore_refuses_to_divide_by_zero(rows: list[dict], problem: str) -> None:
     with pytest.raises(NotComputable, match=problem):
         dynascore(rows, "p", {"p": 1.0, "m": 1.0}, {"p": UP, "m": UP})

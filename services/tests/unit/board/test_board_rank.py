@@ -39,15 +39,6 @@ def test_metrics_are_means_over_data_sets(board: Board) -> None:
     assert alone["datasets"] == ["other"] and {row["metrics"]["accuracy"] for row in alone["rows"]} == {50.0}
 
 
-def test_data_without_copies_rank_by_accuracy(board: Board) -> None:
-    board.register_dataset("toy", "plain", board_task.EXAMPLES)
-    for name, label in (("one", "a"), ("none", "x")):
-        board.register_model("toy", name, "submission", model(answers={"eins": label}))
-    worker.work(board, until_empty=True)
-    ranked = board.leaderboard("toy")
-    assert [(row["model"], row["rank"]) for row in ranked["rows"]] == [("one", 1), ("none", 2)]
-
-
 def test_equal_models_share_a_rank(board: Board) -> None:
     filled(board)
     board.register_model("toy", "twin", "submission", model(answers=BEST))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sacrebleu
 from stand_ins.processes import wait_until
+from tables import tables_of
 
 from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import bootstrap, total
@@ -14,6 +15,8 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa_services.protocols import external
 from sqa_services.protocols.external import External, ExternalConfig, RemoteProtocolError, build
+
+TABLES = tables_of(__file__)
 
 HYPOTHESES = ["the cat sat on the mat .", "a dog ran far away today", "nothing in common", ""]
 REFERENCES = ["the cat sat on a mat .", "the dog ran far away from here", "some other words here", "an empty one"]
@@ -63,16 +66,7 @@ def test_unencodable_text_is_not_sent(tmp_path: Path) -> None:
         assert counter.stats(["a"], "still here") == [2.0, 1.0]
 
 
-BROKEN = {
-    "dies at once": ("sys.stderr.write('no such model\\n'); sys.exit(3)", "exit code 3.*no such model"),
-    "says no numbers": ("while True: ask(); say('Error: specify x')", "Error: specify x"),
-    "says infinity": ("while True: ask(); say('1 inf')", "expected numbers"),
-    "stalls": ("ask(); ask()", "no reply in time"),
-    "half a line": ("ask(); sys.stdout.write('1 2 3'); sys.stdout.flush(); time.sleep(60)", "1 2 3"),
-    "never ends a line": ("while True: sys.stdout.write('7' * 65536)", "too long"),
-    "banner": ("say('Welcome'); time.sleep(1)\nwhile True: ask(); say('1 2')", "Welcome"),
-    "other length": ("ask(); say(1, 2); ask(); say(1); ask(); say(1, 2)\nwhile True: ask(); say(1)", "first, now"),
-}
+BROKEN = TABLES["broken"]
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -10,6 +10,7 @@ from stand_ins.http_server import anything, serving_app
 from stand_ins.iwslt_loopback import recording
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
@@ -21,6 +22,8 @@ from sqa_services.protocols.iwslt.client import GET, SEND, Agent, EvaluationServ
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus, load
 from sqa_services.protocols.iwslt.questions import corpus_of
 from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session
+
+TABLES = tables_of(__file__)
 
 CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins"))
 
@@ -114,18 +117,7 @@ def test_damaged_recordings_are_refused(tmp_path: Path, start: int, content: byt
         load(tmp_path / "src", tmp_path / "tgt", "speech")
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "message"),
-    [
-        ("a\nb\n", "A\n", "src has 2 lines, .*tgt 1"),
-        ("a </s>\n", "A\n", "src:1: contains the word </s>"),
-        ("", "", "is empty"),
-        ("no.wav\n", "eins\n", "does not exist"),
-        ("text.wav\n", "eins\n", "text.wav: no .wav file"),
-        ("two.wav\n", "eins\n", "2 channels"),
-        (None, '{"utts": {"a": {"input": {}}}}', "required field `path`"),
-    ],
-)
+@pytest.mark.parametrize(("source", "target", "message"), TABLES["mismatched_files_are_refused"])
 def test_mismatched_files_are_refused(tmp_path: Path, source: str | None, target: str, message: str) -> None:
     (tmp_path / "src").write_text(source or "")
     (tmp_path / "tgt.json").write_text(target)
@@ -145,15 +137,7 @@ def test_strict_guide_does_not_count_reading_the_end() -> None:
     assert [session.read(1, guide=True)["segment_id"] for _ in range(3)] == [0, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("strict", "tokens", "text", "delays"),
-    [
-        (False, ["eins", EOS, "and", "more"], "eins", [2, 2]),
-        (True, ["eins", EOS, "and", "more"], "eins </s> and", [2, 2, 2, 2]),
-        (False, ["Alice", "und"], "Alice und", [2, 2]),
-        (True, ["Alice", "und"], "Alice", [2, 2]),
-    ],
-)
+@pytest.mark.parametrize(("strict", "tokens", "text", "delays"), TABLES["only_strict_drops_the_last_token"])
 def test_only_strict_drops_the_last_token(
     tmp_path: Path, strict: bool, tokens: list[str], text: str, delays: list[int]
 ) -> None:

@@ -5,16 +5,15 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
+from tables import tables_of
 
 from sqa.core.errors import ConfigError
 from sqa_services.protocols.scorer import LINE_LIMIT, NO_REFERENCE, UNKNOWN, Scorer, main, serve
 
+TABLES = tables_of(__file__)
+
 HYPOTHESES = ["The cat sat on the mat.", "a dog, ran far away today", "nothing in common", "", "one"]
-REFERENCES = [
-    ["The cat sat on a mat.", "the dog ran far away from here", "some other words here", "an empty one", "one"],
-    ["A cat was sitting.", "a dog ran off", "nothing", "what is this", "one two three four five"],
-    ["x", "y", "z", "", "w"],
-]
+REFERENCES = TABLES["references"]
 CORPUS = {"bleu": sacrebleu.corpus_bleu, "chrf": sacrebleu.corpus_chrf, "ter": sacrebleu.corpus_ter}
 
 

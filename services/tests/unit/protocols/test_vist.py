@@ -6,10 +6,13 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from tables import tables_of
 from typer.testing import CliRunner
 
 from sqa_services.cli.protocols import validate_app
 from sqa_services.protocols import vist
+
+TABLES = tables_of(__file__)
 
 PHOTOS = {"s1": ["a", "b"], "s2": ["a", "b"], "s3": ["c", "d"]}
 
@@ -55,15 +58,7 @@ def run(folder: Path, test: object, *more: str, annotations: object = None) -> i
     return vist.main(words, lambda: nullcontext(Words()))
 
 
-@pytest.mark.parametrize(
-    "stories,message",
-    [
-        ([story(["a", "b"], album=None)], "One story is missing some attributes. Photo seq: a-b-"),
-        ([story(["a", None], None)], "One story is missing some attributes. Photo seq: a-null-"),
-        ([*GOOD, GOOD[0], story(None)], "One story is missing some attributes."),
-        ([story(["a", "b"], ["x"])], "Incorrect JSON syntax (JsonSyntaxException)."),
-    ],
-)
+@pytest.mark.parametrize("stories,message", TABLES["first_problem_ends_the_evaluation"])
 def test_first_problem_ends_the_evaluation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], stories: list, message: str
 ) -> None:

@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-from small_runs import small_run
 
 from benchmarks.compare_simuleval import evaluate
 from sqa.core.errors import ConfigError, DataError
@@ -137,15 +136,6 @@ def test_each_agent_has_its_own_arguments(path, questions):
     [first] = {e.g for e in early.translate_batch(questions[:1])[0][:1]}
     [seventh] = {e.g for e in late.translate_batch(questions[:1])[0][:1]}
     assert (first, seventh) == (1, 7)
-
-
-def test_agent_runs_in_the_pipeline_from_a_config(path, tmp_path, questions):
-    translator = {"name": "sqa_services.simuleval.agent:build", "agent": f"{path}:WaitK", "args": ["--waitk", 4]}
-    data = {"dataset": {"name": "mini-es", "limit": 4}, "metrics": ["al"]}
-    result = small_run(tmp_path, **data, translator=translator, guesser=None, buzzer=None)
-    emissions = [trace.emissions for trace in result.traces]
-    assert [list(es) for es in emissions] == make(path, "WaitK", "--waitk", 4).translate_batch(questions)
-    assert result.stats["al"][:, 0].sum() / result.stats["al"][:, 1].sum() == pytest.approx(4.0)
 
 
 def test_fingerprint_covers_arguments_code_and_files(path, tmp_path):

@@ -9,15 +9,10 @@ from needs import missing
 
 pytest.importorskip("simuleval", reason=missing("simul"))
 
-import smt_models
-from doubles import question
 
 from benchmarks.compare_simuleval import evaluate
-from smt.models.bundle import save_model
 from sqa.core.errors import ConfigError
-from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
-from sqa.pipeline.engine import stream
 from sqa_services.simuleval.agent import quiet_imports
 
 with quiet_imports():
@@ -80,18 +75,6 @@ def test_agent_of_a_copying_translator_waits_k_words():
         ([], []),
         (["e", "f"], [2, 2]),
     ]
-
-
-@pytest.mark.parametrize("k", [3, "full"])
-def test_wait_k_model_has_words_and_delays_of_a_run(tmp_path, k):
-    save_model(smt_models.random_model(), smt_models.vocabulary(), tmp_path, {})
-    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=str(tmp_path), k=k))
-    short = question(sentences=("Por 10 puntos, nombre este país", "cuya capital es Lima"))
-    emissions = stream(translator, short)
-    ours = [[(e.token, e.g) for e in emissions if e.sentence == i] for i in range(2)]
-    wrapped = agent(f"{{name: waitk, model: '{tmp_path}', k: {k}}}")
-    recorded = evaluate(wrapped, [" ".join(sentence) for sentence in short.sentences])
-    assert ours == [list(zip(*sentence, strict=True)) for sentence in recorded]
 
 
 @pytest.mark.parametrize(

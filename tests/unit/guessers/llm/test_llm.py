@@ -1,35 +1,22 @@
 """Language models as guessers: the guesser contract, stored replies, budget and estimate."""
 
 import itertools
-import json
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
-from doubles import write_questions
 from refusals import refused
-from stand_ins.chat_server import WORDS, Answer, ChatServer, dying, error, normal, pages
+from stand_ins.chat_server import WORDS, Answer, ChatServer, error, normal, pages
 
 from guessers.llm import guesser as llm
-from guessers.llm.guesser import build
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
 from sqa.core.types import guesses_per_word
-from sqa.files.store import Store
-from sqa.net.chat import EndpointError, Reply
+from sqa.net.chat import Reply
 from sqa.net.endpoint import EndpointConfig
 from sqa.net.reply_cache import Cache
-from sqa.pipeline.config import load_run, run_from_mapping
-from sqa.pipeline.engine import run
 
 PREFIXES = list(itertools.accumulate(WORDS, "{} {}".format))
 
@@ -90,72 +77,6 @@ def test_equal_texts_are_requested_once(guesser_of, tmp_path):
         assert guesser_of(server, endpoint={"seed": 7}).guess(["Spain"], 5) != [[]]
         assert len(server.prompts) == 3  # another seed is another request
     assert [path.name for path in tmp_path.iterdir()] == ["replies.sqlite"]
-
-
-def questions_config(folder: Path, url: str, n: int = 6, **keys) -> dict:
-    path = write_questions(folder / "questions.jsonl", n)
-    endpoint = {"base_url": url, "model": "tiny", "retries": 1, "backoff": 0.01, "requests_per_minute": 60000.0}
-    asked = {"endpoint": endpoint, "every": 2, "cache": str(folder / "kept"), **keys}
-    parts = {"translator": "doubles:build_translator", "guesser": {"name": "guessers.llm.guesser:build", **asked}}
-    return {"name": "t", "dataset": {"name": str(path)}, **parts, "metrics": ["accuracy"]}
-
-
-def test_failing_endpoint_loses_no_reply(tmp_path):
-    with ChatServer(dying(after=10)) as server:
-        config = run_from_mapping(questions_config(tmp_path, server.base_url))
-        with pytest.raises(EndpointError, match=r"HTTP 500 .* finished replies are stored: run again to continue"):
-            run(config, Store(tmp_path / "runs"), progress=False)
-        answered, server.behaviour = server.prompts[:10], normal
-        asked = len(server.prompts)
-        result = run(config, Store(tmp_path / "runs"), progress=False)
-        assert not set(server.prompts[asked:]) & set(answered)
-        assert len(set(server.prompts)) == len(server.prompts[asked:]) + 10
-        assert len(result.traces) == 6
-    with ChatServer() as fresh:
-        mapping = questions_config(tmp_path, fresh.base_url, cache=str(tmp_path / "other"))
-        unbroken = run(run_from_mapping(mapping), Store(tmp_path / "runs2"), progress=False)
-    assert [trace.guesses for trace in unbroken.traces] == [trace.guesses for trace in result.traces]
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-def test_failure_keeps_replies_and_stops_requests(guesser_of, workers):
-    def behaviour(prompt: str, number: int) -> Answer:
-        return error(401) if "Atlantis" in prompt else Answer(normal(prompt, number).body, wait=0.1)
-
-    with ChatServer(behaviour) as server:
-        asked = guesser_of(server, endpoint={"concurrency": workers})
-        refused(ConfigError, "HTTP 401", asked.guess, ["Spain", "Atlantis", "Peru", "Chile", "Cuba", "Rome"], 5)
-        answered = [prompt for prompt in server.prompts if "Atlantis" not in prompt]
-        assert answered and guesser_of(server).model.missing(answered) == []
-    assert len(server.prompts) <= workers + 1
-
-
-def test_killed_run_repeats_no_finished_request(tmp_path):
-    ten = threading.Event()
-
-    def behaviour(prompt: str, number: int) -> Answer:
-        if number == 10:
-            ten.set()
-        return Answer(normal(prompt, number).body, wait=0.05)
-
-    with ChatServer(behaviour) as server:
-        config = tmp_path / "t.yaml"
-        config.write_text(json.dumps(questions_config(tmp_path, server.base_url)))
-        arguments = ["run", str(config), "--until", "guess", "--runs", str(tmp_path / "runs")]
-        command = [sys.executable, "-c", "from sqa.cli import main; main()", *arguments]
-        paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths}, start_new_session=True, **quiet)
-        assert ten.wait(60)
-        os.killpg(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        guesser = build(load_run(config).guesser.options)
-        asked = set(server.prompts)
-        kept = asked - set(guesser.model.missing(sorted(asked)))
-        assert len(kept) >= 6  # of ten requests, four were in flight
-        result = run(load_run(config), Store(tmp_path / "runs"), progress=False)
-        assert {count for prompt, count in Counter(server.prompts).items() if prompt in kept} == {1}
-        assert len(result.traces) == 6 and len(set(server.prompts)) > len(kept)
 
 
 def test_threads_share_the_file_and_keep_the_first_reply(tmp_path):

@@ -6,11 +6,10 @@ import socket
 import pytest
 from refusals import refused
 from stand_ins import chat_server as chat
-from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completion, continuation, error, failing, pages
+from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completion, error, failing, pages
 
-from guessers.llm.guesser import LlmConfig, build
 from sqa.core.errors import ConfigError
-from sqa.core.types import Guess, guesses_per_word
+from sqa.core.types import guesses_per_word
 from sqa.net.chat import Budget, EndpointError
 from sqa.net.endpoint import Endpoint, EndpointConfig
 
@@ -195,27 +194,3 @@ def test_compression_bomb_is_not_unpacked(guesser_of):
     bomb = Answer(gzip.compress(b"x" * (64 << 20)), headers={"Content-Encoding": "gzip"})
     with ChatServer(lambda prompt, number: bomb) as server:
         refused(EndpointError, "not a chat-completions answer", guesser_of(server).guess, ["Spain"], 1)
-
-
-def test_title_reply_continues_solved_questions(tmp_path, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with ChatServer(lambda prompt, number: completion(" Bolivia\n\nQuestion: It", prompt)) as server:
-        endpoint = EndpointConfig(base_url=server.base_url, model="tiny", max_tokens=12)
-        guesser = build(LlmConfig(endpoint=endpoint, reply="title", every=2, cache=tmp_path / "kept"))
-        assert guesser.guess(["the town of Potosí"], 5) == [[Guess("Bolivia", 1.0)]]
-        assert server.prompts[0].endswith("Question: the town of Potosí\nAnswer:")
-        assert server.prompts[0].startswith("Question: In this novel")
-        assert guesser.fingerprint() != build(LlmConfig(endpoint=endpoint, every=2)).fingerprint()
-
-
-def test_title_may_use_the_completions_protocol(tmp_path, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with ChatServer(lambda prompt, number: continuation(" Bolivia")) as server:
-        endpoint = EndpointConfig(base_url=server.base_url, model="tiny")
-        options = {"endpoint": endpoint, "reply": "title", "every": 2, "cache": tmp_path / "kept"}
-        guesser = build(LlmConfig(api="completions", **options))
-        assert guesser.guess(["the town of Potosí"], 5) == [[Guess("Bolivia", 1.0)]]
-        assert server.requests[0]["stop"] == ["\n"] and server.requests[0]["prompt"].endswith("Potosí\nAnswer:")
-        assert guesser.fingerprint() != build(LlmConfig(**options)).fingerprint()
-        message = "api: completions is for `reply: title`"
-        refused(ConfigError, message, LlmConfig, endpoint=endpoint, api="completions")

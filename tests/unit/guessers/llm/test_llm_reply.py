@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stand_ins.chat_server import pages
+from tables import tables_of
 
 from guessers.llm.reply import Titles, parse, parse_title
 from sqa.core.types import Guess
+
+TABLES = tables_of(__file__)
 
 # -------------------------------------------------------------------------------------------------------------- replies
 
@@ -56,18 +59,7 @@ def test_unreadable_replies_yield_no_guess(text, problem):
     assert parse(text, 10) == ((), 0, problem)
 
 
-MALFORMED = (
-    '{"page": "Peru"}',
-    '{"page": "Peru", "confidence": "0.5"}',
-    '{"page": "Peru", "confidence": true}',
-    '{"page": "Peru", "confidence": NaN}',
-    '{"page": "Peru", "confidence": -0.1}',
-    '{"page": " ", "confidence": 1}',
-    '{"page": "\\ud800", "confidence": 1}',
-    '{"page": "a\\u0000b", "confidence": 1}',
-    '{"page": "' + "é" * 128 + '", "confidence": 1}',
-    "null",
-)
+MALFORMED = TABLES["malformed"]
 
 
 @pytest.mark.parametrize("item", MALFORMED)
