@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from refusals import refused
-from viewer_runs import RECORDS, make
+from stand_ins.viewer_runs import RECORDS, make
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.diagnose import findings

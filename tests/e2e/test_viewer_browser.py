@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from needs import missing
-from viewer_runs import CopyAligner, TrustJudge, make
+from stand_ins.viewer_runs import CopyAligner, TrustJudge, make
 
 from sqa.api.views import Page
 from sqa.core.paths import ROOT

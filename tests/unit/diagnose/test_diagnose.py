@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import refused
-from viewer_runs import make
+from stand_ins.viewer_runs import make
 
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from viewer_runs import make
+from stand_ins.viewer_runs import make
 
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question

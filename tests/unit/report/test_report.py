@@ -15,7 +15,7 @@ import pytest
 from doubles import echo, question
 from recorded import Keep, recorded
 from refusals import refused
-from viewer_runs import EVIL, make
+from stand_ins.viewer_runs import EVIL, make
 
 from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError

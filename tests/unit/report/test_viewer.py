@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import refused
+from stand_ins.viewer_runs import EVIL, RECORDS, CopyAligner, TrustJudge, make
 from tables import tables_of
-from viewer_runs import EVIL, RECORDS, CopyAligner, TrustJudge, make
 
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
