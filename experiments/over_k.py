@@ -21,13 +21,13 @@ from sqa.pipeline.paired import metrics_of
 POOLED = "both"  # name of a series over several data sets
 RESAMPLES = 2000
 RISE, FALL, GROWS = "rise", "fall", "grows"
-CLAIMS: Mapping[str, tuple[str, str, str]] = {  # name -> metric, compared values of k, description
-    "rise": ("ew", RISE, "EW rises: the best k above the smallest"),
-    "fall": ("ew", FALL, "EW falls: the best k above full input"),
-    "oracle rise": ("oracle-ew", RISE, "oracle EW rises: the best k above the smallest"),
-    "oracle fall": ("oracle-ew", FALL, "oracle EW falls: the best k above full input"),
-    "BLEU grows": ("bleu", GROWS, "BLEU grows: full input above the smallest k"),
-    "accuracy grows": ("accuracy", GROWS, "accuracy grows: full input above the smallest k"),
+CLAIMS: Mapping[str, tuple[str, str]] = {  # name -> metric, compared values of k
+    "rise": ("ew", RISE),  # the best k above the smallest
+    "fall": ("ew", FALL),  # the best k above full input
+    "oracle rise": ("oracle-ew", RISE),
+    "oracle fall": ("oracle-ew", FALL),
+    "BLEU grows": ("bleu", GROWS),  # full input above the smallest k
+    "accuracy grows": ("accuracy", GROWS),
 }
 LATER = "later peak"  # EW at its best k minus EW at oracle EW's best k
 COLUMNS = ("dataset", "translator", "contestant", "claim", "between")
@@ -115,9 +115,8 @@ def all_series(grid: Iterable[Result]) -> list[OverK]:
 
 def differences(series: OverK) -> Iterator[Row]:
     """Yield a row for each claim that can be tested with the series' k and metrics."""
-    claims = {claim: (metric, kind) for claim, (metric, kind, _) in CLAIMS.items()}
-    claims |= {f"{name} grows": (name, GROWS) for name in series.quality}
-    for claim, (metric, kind) in claims.items():
+    of_quality = {f"{name} grows": (name, GROWS) for name in series.quality}
+    for claim, (metric, kind) in {**CLAIMS, **of_quality}.items():
         compared = series.compared(kind)
         if compared is not None and metric in series.metrics:
             indices, end = compared

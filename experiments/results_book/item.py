@@ -206,10 +206,9 @@ def of_grid(
     name: str,
     shows: str,
     *,
-    config: str = "ablation.yaml",
     columns: tuple[str, ...] = COLUMNS,
     measure: Callable[[Path, Path], Iterable[Row]] = measure_grid,
     **options: Any,
 ) -> Item:
-    """Return an item that is measured on the runs of a grid and has the inputs of these runs."""
-    return Item(name, shows, config, columns, measure, grid_inputs, **options)
+    """Return an item that is measured on the runs of the ablation and has the inputs of these runs."""
+    return Item(name, shows, "ablation.yaml", columns, measure, grid_inputs, **options)
