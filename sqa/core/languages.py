@@ -58,7 +58,7 @@ class Language:
     modals: frozenset[str] = frozenset()  # words that name a month only if they are capitalised inside a sentence
     titles: frozenset[str] = frozenset()  # words before a name; the rest of the name identifies the person or place
     pronouns: frozenset[str] = frozenset()  # words with a capital that are not names
-    no_names: frozenset[str] = frozenset()  # further such words
+    no_names: frozenset[str] = frozenset()  # pronouns and further such words
     dotted: frozenset[str] = frozenset()  # abbreviations whose full stop does not end a sentence
     particles: frozenset[str] = frozenset()  # words without a capital inside a name
     other_names: tuple[str, ...] = ()  # alternative names of one place or person, separated by slashes

@@ -39,9 +39,6 @@ ACRONYM = 5  # maximum number of letters of an acronym
 _SHORT = 3  # maximum length of uninformative words in headlines, and of acronyms that are also other words
 _STEM = 4  # minimum letters of a common stem, which must also have at least half of the longer word's
 _ADVERBS = ("ly", "ing", "ed")
-_ENGLISH = language_of("en")  # of translations
-_NO_NAMES = _ENGLISH.pronouns | _ENGLISH.no_names
-_ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class Text:
         written, at = tuple(part for part, _ in cut), tuple(at for _, at in cut)
         parts = tuple(map(spelled, written))
         capital = [
-            spelled(part) not in _ENGLISH.modals or (part[0].isupper() and not begins)
+            spelled(part) not in language_of("en").modals or (part[0].isupper() and not begins)
             for part, begins in zip(written, _begins(words, at), strict=True)
         ]
         counted = values(parts, language, capital, written)
@@ -148,6 +145,12 @@ def _begins(words: Sequence[str], at: Sequence[int]) -> Iterator[bool]:
         last = word_at
 
 
+@cache
+def _endings() -> frozenset[str]:
+    """Return the endings of inflection of all languages, and no ending."""
+    return frozenset({""}).union(*(each.endings for each in every()))
+
+
 @lru_cache(maxsize=1 << 16)
 def same_name(a: str, b: str) -> bool:
     """Return whether two words are forms of one name: equal, or a common stem with endings of inflection."""
@@ -155,7 +158,7 @@ def same_name(a: str, b: str) -> bool:
         return True
     least = max(_STEM, (max(len(a), len(b)) + 1) // 2)
     stems = (stem for stem in range(least, min(len(a), len(b)) + 1) if a[:stem] == b[:stem])
-    return any(a[stem:] in _ENDINGS and b[stem:] in _ENDINGS for stem in stems)
+    return any(a[stem:] in _endings() and b[stem:] in _endings() for stem in stems)
 
 
 # ------------------------------------------------------------------------------------------------------- extraction
@@ -177,7 +180,7 @@ def extract(text: Text) -> list[Fact]:
     for run in _runs(text, taken) if not language_of(text.language).capital_nouns else ():
         run = _trimmed(text, run, begins)
         content = tuple(text.parts[index] for index in run if text.written[index][0].isupper() or _coded(text, index))
-        if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in _NO_NAMES)):
+        if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in language_of("en").no_names)):
             written = " ".join(text.written[index] for index in run)
             facts.append(Fact("name", written, content, "", text.at[run[0]], text.at[run[-1]]))
     return sorted(facts, key=lambda fact: (fact.first, fact.last))
@@ -205,7 +208,7 @@ def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
             run = []
         if capital:
             run.append(index)
-        elif run and not (part in _ENGLISH.particles and _continues(text, index, taken)):
+        elif run and not (part in language_of("en").particles and _continues(text, index, taken)):
             yield run
             run = []
         elif run:
@@ -226,7 +229,7 @@ def _ended(text: Text, last: int, index: int) -> bool:
 def _continues(text: Text, index: int, taken: set[int]) -> bool:
     """Return whether a name continues after a particle: "de la Condamine"."""
     after = range(index + 1, min(index + 3, len(text.written)))
-    later = next((later for later in after if text.written[later] not in _ENGLISH.particles), None)
+    later = next((later for later in after if text.written[later] not in language_of("en").particles), None)
     return later is not None and later not in taken and text.written[later][0].isupper()
 
 
@@ -242,7 +245,7 @@ def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int
         function = not acronym and part in language_of(text.language).function_words
         ordinary = _common(part) and (len(run) == 1 or part.endswith(_ADVERBS)) if english else not acronym
         opening = begins[run[0]] and ordinary
-        if not (function or opening or part in _ENGLISH.titles or not written[0].isalnum()):
+        if not (function or opening or part in language_of("en").titles or not written[0].isalnum()):
             return run
         run = run[1:]
     return run
@@ -328,7 +331,7 @@ def lexicon_digest() -> str:
 def _alternatives() -> dict[str, frozenset[str]]:
     """Return a dict that maps each name to its alternative names."""
     names_of: dict[str, set[str]] = {}
-    groups = [line.split("/") for line in _ENGLISH.other_names]
+    groups = [line.split("/") for line in language_of("en").other_names]
     groups += [[page, *names] for page, names in (*bundled().forms.items(), *bundled().titles.items())]
     for group in groups:
         for name in group:

@@ -41,7 +41,6 @@ _VARIANTS = str.maketrans(dict.fromkeys("’ʼ‘′＇`´", "'") | dict.fromkey
 _GENITIVE = re.compile(r"'s$")
 _OUTSIDE = re.compile(r"^\W+|\W+$")
 _ENDS_SENTENCE = re.compile(r"[.!?:;…]['\"”»)\]]*$")
-_ABBREVIATION = re.compile(rf"^(?:\w|{'|'.join(sorted(language_of('en').dotted))})\.$")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -59,7 +58,9 @@ def spelled(word: str) -> str:
 
 def ends_sentence(word: str) -> bool:
     """Return whether a word ends a sentence: it has an end mark and is not an abbreviation."""
-    return bool(_ENDS_SENTENCE.search(word)) and not _ABBREVIATION.match(word)
+    letters = word.removesuffix(".")
+    abbreviated = word.endswith(".") and (letters in language_of("en").dotted or re.fullmatch(r"\w", letters))
+    return bool(_ENDS_SENTENCE.search(word)) and not abbreviated
 
 
 def names_in(text: str) -> list[str]:
