@@ -73,7 +73,6 @@ class Tokens:
         self.texts = [_spelled(text, mark) for text in texts]  # letters that each piece adds to a word
         self.starts_word = np.array([text.startswith(mark) for text in texts])  # (V,)
         self.has_digit = np.array([any(c.isdigit() for c in text) for text in texts])  # (V,)
-        self.has_letter = np.array([any(map(str.isalpha, text)) for text in texts])  # (V,)
         self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) pieces that occur in no word
         self.spelling = np.array([_spells(text) for text in texts])  # (V,) single Latin characters, and bytes
 

@@ -58,10 +58,6 @@ class Vocabulary:
         self.starts_word = np.array([piece.startswith(WORD_START) for piece in self.pieces])  # (V,)
         self.joins_next = np.zeros(self.size, dtype=bool)  # (V,) pieces after which a word always continues
         self.has_digit = np.array([any(c.isdigit() for c in piece) for piece in self.pieces])  # (V,)
-        spelled = [
-            not (self._processor.is_control(i) or self._processor.is_byte(i)) and i != UNK for i in range(self.size)
-        ]
-        self.texts = [piece.removeprefix(WORD_START) * on for piece, on in zip(self.pieces, spelled, strict=True)]
         self.word = lru_cache(maxsize=CACHE)(self._word)  # piece ids of one white-space word (at least one id)
         self._spelled = lru_cache(maxsize=CACHE)(self._spell)
 

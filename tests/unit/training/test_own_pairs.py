@@ -79,7 +79,7 @@ def test_prepared_data_match_reference(folder: Path) -> None:
     with recorded(Path(__file__)) as keep:
         keep("clean.tsv", (folder / "data" / "clean.tsv").read_text("utf-8"))
         keep("corpora", str(json.loads((folder / "data" / "prepared.json").read_text("utf-8"))["corpora"]))
-        keep("vocabulary", " ".join(vocabulary.texts))
+        keep("vocabulary", " ".join(vocabulary.pieces))
         for field in fields(packed):
             keep(field.name, " ".join(map(str, getattr(packed, field.name).ravel()[:1500])))
         keep("lexicon", "\n".join(str(values.round(4).tolist()) for values in lexicon(linked, vocabulary.size, 3)))
