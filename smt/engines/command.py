@@ -26,7 +26,7 @@ from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 from sqa.files.target_words import Cleaner
 
-VERSION = 3  # increase when the same command yields different words
+VERSION = 4  # increase when the same command yields different words
 MAX_PROGRAM = 1 << 20  # bytes; only a smaller program, given by its path, is hashed for the fingerprint
 _INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|java|php|lua|Rscript|julia|bash|dash|zsh|sh|env)[\d.]*$")
 TIMEOUT = 600  # seconds for one call of the command

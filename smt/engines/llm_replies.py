@@ -12,7 +12,8 @@
     nothing-more   the reply has no text after committed words
     label          the reply repeats the label of the prompt ("English:"), which is removed
     oddities       invisible characters or HTML escapes, which are removed or decoded (sqa/files/target_words.py)
-    undecodable    U+FFFD: the reply ends before its word
+    undecodable    U+FFFD or a control character: the reply ends before its word
+    pieces         the reply consists of pieces of words
     filter         the server's content filter cut or withheld the reply
     cut            the reply to a whole sentence ends at the token limit; its last word, perhaps a part, is dropped
 
@@ -24,16 +25,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from smt.policies.policy import Words
+from sqa.core.errors import DataError
 from sqa.core.languages import language_of
-from sqa.files.target_words import MARK, Cleaner
+from sqa.files.target_words import DAMAGE, MARK, Cleaner
 from sqa.net.chat import THINKING
 
-VERSION = 3  # increase when the same reply gives different words
+VERSION = 4  # increase when the same reply gives different words
 PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; for pieces: smt/models/stepper.py
 ECHO = 6  # consecutive words of the instruction that make an echo
-VOID = ("refusal", "explanation", "echo", "language", "thinking", "empty", "filter")
+VOID = ("refusal", "explanation", "echo", "language", "thinking", "empty", "filter", "pieces")
 CLOSING = ".!?…"
 _QUOTES = "\"'”’»)]"
+_LEADING = re.compile(rf"\A(?:\s*(?:{MARK.pattern}))+|<(?:unk|pad)>")  # before the translation, or in it
 _THOUGHT = re.compile(r"(?:.*</think>|\s*<think>.*)\s*", re.DOTALL)  # the opening tag may be part of the prompt
 _REFUSAL = re.compile(
     r"(?:sorry|i(?:['’]m| am) (?:sorry|unable|not able)|i can(?:['’]t|not| not)|as an ai)\b"
@@ -67,8 +70,8 @@ def translation(text: str, asked: Asked) -> tuple[Words, tuple[str, ...]]:
     text, problems, written = _THOUGHT.sub("", text, count=1), list[str](), text
     if asked.label and text.lstrip().startswith(asked.label):
         text, problems = text.lstrip().removeprefix(asked.label), ["label"]
-    if mark := MARK.search(text):
-        text, problems = text[: mark.start()], [*problems, "marks"]
+    if MARK.search(text):
+        text, problems = MARK.split(_LEADING.sub("", text), maxsplit=1)[0], [*problems, "marks"]
     lines = [line for line in text.split("\n") if line.strip()] or [""]
     if not text.strip():
         thoughts = asked.finish == THINKING or (bool(written.strip()) and "think>" in written)
@@ -78,9 +81,12 @@ def translation(text: str, asked: Asked) -> tuple[Words, tuple[str, ...]]:
         return (), (*problems, kind)
     if asked.cut and asked.whole:
         problems = [*problems, "cut"]
-    line, undecodable, _ = lines[0].partition("\ufffd")
-    cleaner = Cleaner("replies")
-    words = tuple(cleaner.words("reply", _words(line, asked), _words(line, asked))[0])
+    line, *undecodable = DAMAGE.split(lines[0], maxsplit=1)
+    cleaner, words = Cleaner("replies"), _words(line, asked)
+    try:
+        words = tuple(cleaner.words("reply", words, words)[0])
+    except DataError:
+        return (), (*problems, "pieces")
     if undecodable and line and not line[-1].isspace():
         words = words[:-1]
     problems = [*problems, *(["undecodable"] if undecodable else []), *(["oddities"] if cleaner.changed else [])]

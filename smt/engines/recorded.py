@@ -38,8 +38,8 @@ from sqa.files.store import digest
 
 VERSION = 1  # increase when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
-MARKS = "▁Ġ@"  # prefixes of word pieces
-ODD = "<[&\u00ad\u200b\u2060\ufeff\ufffd"  # a prediction with one of these signs is cleaned (sqa.files.target_words)
+MARKS = "▁Ġ@#￭￨"  # signs of word pieces
+ODD = "<>[&_\u034f\ufe0f\ufffd"  # a prediction with one of these, or an unprintable sign, is cleaned
 Unit = Literal["sentence", "question"]
 
 
@@ -203,10 +203,10 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
             raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but more words follow")
         if tokens and tokens[-1] == EOS:
             del tokens[-1], delays[-1]
-        if any(sign in text for sign in ODD) or not is_normalized("NFC", text):
+        if not text.isprintable() or any(sign in text for sign in ODD) or not is_normalized("NFC", text):
             from sqa.files.target_words import Cleaner
 
-            cleaner = cleaner or Cleaner(path)
+            cleaner = cleaner or Cleaner(path, pieces)
             tokens, delays = cleaner.words(where, tokens, delays)
         source = tuple(row.source.split()) if isinstance(row.source, str) else None
         yield Record(row.index, tuple(tokens), tuple(delays), number, "metric" in line, source, row.source_length)

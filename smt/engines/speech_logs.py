@@ -41,7 +41,7 @@ from sqa.core.types import Emission, Question
 from sqa.files.logs import LogLine, Pieces, kind_of, log_line
 from sqa.files.records import converted, numbered_lines
 from sqa.files.store import digest
-from sqa.files.target_words import Cleaner, check_words, joiner, words_at
+from sqa.files.target_words import JOIN, Cleaner, check_words, joiner, words_at
 from sqa.metrics.log_lines import SegmentLine
 
 GREATEST = 1e7  # s: four months
@@ -307,7 +307,9 @@ def read(path: Path, pieces: Pieces | None = None) -> list[Recording]:
     if pieces is not None and program == "SimulStreaming":
         raise DataError(f"{path}: a log of SimulStreaming contains words; omit `pieces`")
     recordings = list(READERS[program](chain([first], rows), pieces))
-    cleaner = Cleaner(path)
+    tokens = [word.token for each in recordings for word in each.wrote]
+    check_words(str(path), tokens, "words" if pieces else None, JOIN)
+    cleaner = Cleaner(path, pieces)
     cleaned = [replace(each, wrote=tuple(_clean(f"{path}:{each.line}", each.wrote, cleaner))) for each in recordings]
     cleaner.report()
     return cleaned

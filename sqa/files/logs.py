@@ -23,7 +23,7 @@ from sqa.files.records import converted
 
 Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]
 Pieces = Literal[
-    "words", "sentencepiece", "bytes", "bpe", "characters"
+    "words", "sentencepiece", "bytes", "bpe", "wordpiece", "characters"
 ]  # token kinds of a log: see `sqa.files.target_words`
 KEYS = ("prediction", "delays", "source")  # a line of SimulEval has at least one of these keys
 # Within these bounds all sums and quotients are finite.

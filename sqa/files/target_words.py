@@ -2,11 +2,12 @@
 
 Every reader of target text uses `Cleaner`, so one oddity has one treatment in logs, files and replies:
 
-    control marks          </s>, <|im_end|>, <end_of_turn>, ...: dropped and counted
-    escapes                &quot;, &apos;, &#91;, ...: decoded and counted
-    invisible characters   soft hyphens, zero-width spaces, byte order marks: removed and counted
-    U+FFFD                 refused: it stands for bytes that could not be decoded
-    pieces of words        refused with the remedy: ▁, @@
+    control marks          </s>, <|im_end|>, <unk>, [SEP], eng_Latn, ...: dropped and counted
+    escapes                &quot;, &rsquo;, &#91;, &amp;lt;, ...: decoded and counted
+    invisible characters   soft hyphens, zero-width spaces, byte order marks, marks of direction: removed and counted
+    decomposed letters     composed and counted (NFC)
+    damage                 refused: U+FFFD stands for bytes that could not be decoded; no text has control characters
+    pieces of words        refused with the remedy: ▁, @@, ##, Ġ
     tabs and JSON lines    refused in a file of plain text, which they show to be another format
 
 The tokens of a log may be pieces of words, which `words_at` joins.  The user, or a field of the log, names their kind:
@@ -14,6 +15,7 @@ The tokens of a log may be pieces of words, which `words_at` joins.  The user, o
     sentencepiece   "▁Vien" "na": ▁ stands for a space, <0xC3> for a byte
     bytes           "ĠVien" "na": letters represent bytes, as in GPT-2's vocabulary
     bpe             "Vien@@" "na"
+    wordpiece       "Vien" "##na"
     characters      "V" "i" "e" "n" "n" "a" " ": joined without spaces
     words           each token is a word
 """
@@ -33,11 +35,16 @@ from sqa.files.records import numbered
 
 T = TypeVar("T")
 MOST_INITIALS = 0.25  # words may begin with Ġ, a Maltese letter; a larger share means byte-level pieces
+NAME_KIND = "if these are pieces of words, set `pieces: {}`, else `pieces: words`"
+JOIN = "join pieces of words to words first"
 _BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 
 
-def check_words(where: str, tokens: Iterable[str], pieces: Pieces | None) -> None:
-    """Raise DataError for tokens that do not fit their kind, or that look like pieces if the user names no kind."""
+def check_words(where: str, tokens: Iterable[str], pieces: Pieces | None, remedy: str = "") -> None:
+    """Raise DataError for tokens that do not fit their kind, or that look like pieces if the user names no kind.
+
+    `remedy` replaces the advice to name the kind, where it cannot be named.
+    """
     if pieces == "bytes" and (wrong := [token for token in tokens if not set(token) <= _BYTE_OF.keys()]):
         raise DataError(f"{where}: the token {wrong[0][:40]!r} has letters that represent no byte (`pieces: bytes`)")
     if pieces is not None:
@@ -46,16 +53,17 @@ def check_words(where: str, tokens: Iterable[str], pieces: Pieces | None) -> Non
     for token in tokens:
         total += 1
         initials += token.startswith("Ġ")
-        kind = "sentencepiece" if "▁" in token else "bpe" if token.endswith("@@") else ""
-        if kind:
-            raise DataError(_hint(where, token, kind))
+        if kind := _kind_of_piece(token):
+            shown = token if " " in token else f"the token {token[:40]!r}"
+            raise DataError(f"{where}: {shown}: {remedy or NAME_KIND.format(kind)}")
     if initials > max(1, MOST_INITIALS * total):
-        raise DataError(_hint(where, f"{initials} of {total} tokens begin with Ġ", "bytes"))
+        raise DataError(f"{where}: {initials} of {total} tokens begin with Ġ: {remedy or NAME_KIND.format('bytes')}")
 
 
-def _hint(where: str, token: str, kind: str) -> str:
-    shown = token if " " in token else f"the token {token[:40]!r}"
-    return f"{where}: {shown}: if these are pieces of words, set `pieces: {kind}`, else `pieces: words`"
+def _kind_of_piece(token: str) -> str | None:
+    """Return the kind of pieces that a token shows, or None."""
+    found = _PIECE.search(token) and _PIECE.search(MARK.sub("", token))
+    return found.lastgroup if found else None
 
 
 def joiner(pieces: Pieces | None) -> Callable[[Sequence[str]], str]:
@@ -133,6 +141,7 @@ _JOINERS: dict[str, Callable[[Sequence[str]], str]] = {
     "sentencepiece": _of_sentencepiece,
     "bytes": _of_bytes,
     "bpe": lambda tokens: re.sub("@@( |$)", "", " ".join(tokens)),
+    "wordpiece": lambda tokens: " ".join(tokens).replace(" ##", ""),
     "characters": "".join,
 }
 
@@ -143,20 +152,37 @@ _LISTS = {
     "read_contents": ("EAST", "`delays` are the words of read_contents so far, for each word of hypo"),
     "chunk_start_time": ("StreamUni", "`delays` are end_time in milliseconds, for each word; `source` is [audio_path]"),
 }
-MARK = re.compile(r"<\|[^<>]{1,40}\|>|</?s>|<(?:eos|bos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]")
-_ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|bar|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
-_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
-_ODD = re.compile(f"{MARK.pattern}|{_ESCAPE.pattern}|{_INVISIBLE.pattern}|\ufffd")
+MARK = re.compile(
+    r"<[|｜][^<>]{1,40}[|｜]>|(?i:</?s>|<(?:eos|bos|pad|unk|mask|sep|cls|extra_id_\d+|(?:start|end)_of_turn|2[a-z]{2,3})>)"
+    r"|\[(?:/?INST|CLS|SEP|PAD|UNK|MASK|BOS|EOS)\]"
+    r"|(?<!\S)(?:[a-z]{2}_XX|[a-z]{3}_(?:Latn|Cyrl|Arab|Hans|Hant|Jpan)|__[a-z]{2,3}__|>>[a-z_]{2,8}<<)(?!\S)"
+)
+DAMAGE = re.compile("[\0-\b\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffd-\uffff]")
+_ESCAPE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+    "|(?<=[A-Za-zÀ-ɏ])[\u200c\u200d\ufe00-\ufe0f]"  # elsewhere, some scripts and emoji need these
+)
+_PIECE = re.compile(
+    r"(?P<sentencepiece>▁|<0x[0-9A-F]{2}>)|(?P<bpe>@@$)|(?P<wordpiece>^##(?=\w))|(?P<words>[￭￨]|^@@(?=\w))"
+)
+_ODD = re.compile(f"{MARK.pattern}|{_ESCAPE.pattern}|{_INVISIBLE.pattern}|{DAMAGE.pattern}")
 _OTHER_FORMAT = re.compile(r'\t|\s*\{\s*"')
 
 
 def oddity(word: str) -> str:
     """Return what a word has that no word of a translation has, such as "a control mark"; "" if it has nothing odd."""
-    if "▁" in word or word.endswith("@@"):
-        return "a mark of a piece of a word"
-    found = _ODD.search(word)
-    kinds = {MARK: "a control mark", _ESCAPE: "an HTML escape", _INVISIBLE: "an invisible character"}
-    return next((kind for pattern, kind in kinds.items() if pattern.search(word)), "U+FFFD") if found else ""
+    kinds = {MARK: "a control mark", _INVISIBLE: "an invisible character", DAMAGE: "an undecodable character"}
+    kinds[_PIECE] = "a mark of a piece of a word"
+    if _decoded(word) != word:
+        return "an HTML escape"
+    found = next((kind for pattern, kind in kinds.items() if pattern.search(word)), "")
+    return found or ("" if is_normalized("NFC", word) else "decomposed letters")
+
+
+def _decoded(text: str) -> str:
+    """Return the text with decoded escapes; &bar; is Moses's escape of |."""
+    return _ESCAPE.sub(lambda match: "|" if match[0] == "&bar;" else html.unescape(match[0]), text)
 
 
 def log_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -176,8 +202,10 @@ def log_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, A
 class Cleaner:
     """Cleaner of the words of one file; `report` prints what it changed."""
 
-    def __init__(self, file: object) -> None:
+    def __init__(self, file: object, pieces: Pieces | None = None) -> None:
+        """Clean words; if the user names the kind of `pieces`, words that look like pieces are kept."""
         self._file = file
+        self._kept: Pieces | None = "words" if pieces else None
         self._changed: Counter[str] = Counter()
         self._example: dict[str, str] = {}
 
@@ -189,24 +217,24 @@ class Cleaner:
     def words(self, where: str, words: Sequence[str], values: Sequence[T]) -> tuple[list[str], list[T]]:
         """Return the words without oddities, and the value of each; a word of nothing else is dropped with its value.
 
-        Raises DataError for U+FFFD.
+        Raises DataError for damage and for pieces of words.
         """
+        check_words(where, words, self._kept, JOIN)
         pairs = [(self._word(where, word), value) for word, value in zip(words, values, strict=True)]
         kept = [(part, value) for word, value in pairs for part in word.split()]
         return [word for word, _ in kept], [value for _, value in kept]
 
+    def text(self, where: str, text: str) -> str:
+        """Return the words of a text without oddities, with single spaces."""
+        return " ".join(self.words(where, words := text.split(), words)[0])
+
     def line(self, where: str, text: str) -> str:
         """Return a line of plain text without oddities.
 
-        Raises DataError if the line is of another format, has pieces of words, or has U+FFFD.
+        Raises DataError if the line is of another format, has pieces of words, or is damaged.
         """
-        if match := _OTHER_FORMAT.match(text) or ("\t" in text and _OTHER_FORMAT.search(text)):
-            kind = "a tab" if match[0] == "\t" else "a JSON object"
-            raise DataError(f"{where}: expected one translation in plain text, got {kind}; write only the translations")
-        for word in text.split():
-            if "▁" in word or word.endswith("@@"):
-                raise DataError(f"{where}: {word[:40]!r} is a piece of a word; join the pieces to words first")
-        return " ".join(self.words(where, words := text.split(), words)[0])
+        check_plain(where, text)
+        return self.text(where, text)
 
     def report(self) -> None:
         """Print one line for each kind of change."""
@@ -215,25 +243,41 @@ class Cleaner:
         self._changed.clear()
 
     def _word(self, where: str, word: str) -> str:
+        if _ODD.search(word):
+            if "<|end-of-read|>" in word:
+                raise DataError(f"{where}: EAST's output holds the source too; write only the words after {word!r:.40}")
+            while (decoded := self._replaced(_ESCAPE, "HTML escapes are decoded,", word)) != word:
+                word = decoded  # may be escaped twice
+            word = self._replaced(MARK, "control marks are dropped,", word)
+            if damage := DAMAGE.search(word):
+                code = f"U+{ord(damage[0]):04X}"
+                problem = f"has {code}, which replaces undecodable bytes; write UTF-8 again"
+                raise DataError(f"{where}: {word[:40]!r} {problem}")
+            word = self._replaced(_INVISIBLE, "invisible characters are removed,", word)
         if not is_normalized("NFC", word):
-            word = self._replaced(re.compile(".+"), normalize("NFC", word), "decomposed letters are composed,", word)
-        if not _ODD.search(word):
-            return word
-        if "\ufffd" in word:
-            raise DataError(f"{where}: {word[:40]!r} has U+FFFD, which replaces undecodable bytes; write UTF-8 again")
-        if "<|end-of-read|>" in word:
-            raise DataError(f"{where}: EAST's output holds the source too; write only the words after {word[:40]!r}")
-        word = self._replaced(MARK, "", "control marks are dropped,", word)
-        word = self._replaced(_ESCAPE, None, "HTML escapes are decoded,", word)
-        return self._replaced(_INVISIBLE, "", "invisible characters are removed,", word)
+            self._count("decomposed letters are composed,", word)
+            word = normalize("NFC", word)
+        return word
 
-    def _replaced(self, pattern: re.Pattern[str], by: str | None, kind: str, word: str) -> str:
+    def _count(self, kind: str, example: str) -> None:
+        self._changed[kind] += 1
+        self._example.setdefault(kind, example if example.isprintable() else ascii(example)[1:-1])
+
+    def _replaced(self, pattern: re.Pattern[str], kind: str, word: str) -> str:
         def replace(match: re.Match[str]) -> str:
-            self._changed[kind] += 1
-            self._example.setdefault(kind, match[0] if match[0].isprintable() else ascii(match[0])[1:-1])
-            return (html.unescape(match[0]) if match[0] != "&bar;" else "|") if by is None else by
+            by = _decoded(match[0]) if pattern is _ESCAPE else ""
+            if by != match[0]:
+                self._count(kind, match[0])
+            return by
 
         return pattern.sub(replace, word)
+
+
+def check_plain(where: str, text: str) -> None:
+    """Raise DataError if a line has a tab or a JSON object, so that its file is not plain text."""
+    if match := _OTHER_FORMAT.match(text) or ("\t" in text and _OTHER_FORMAT.search(text)):
+        kind = "a tab" if match[0] == "\t" else "a JSON object"
+        raise DataError(f"{where}: expected one sentence in plain text, got {kind}; write only the sentences")
 
 
 def clean_lines(file: object, lines: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from sqa.core.schema import Whole
 from sqa.core.types import Bools, Floats
 from sqa.files import records
 from sqa.files.logs import Kind, LogLine, kind_of, log_line
-from sqa.files.target_words import log_rows
+from sqa.files.target_words import check_plain, log_rows
 from sqa.metrics.delays import Delays, pack
 
 EOS = "</s>"
@@ -172,6 +172,8 @@ def lines_beside(path: str, file: Path, lines: int) -> list[str]:
     texts = list(records.lines(file))
     if len(texts) != lines:
         raise DataError(f"{file}: {len(texts)} lines for {lines} lines of {path}")
+    for number, text in enumerate(texts, 1):
+        check_plain(f"{file}:{number}", text)
     return texts
 
 

@@ -22,7 +22,7 @@ from sqa.core.errors import DataError
 from sqa.core.trace import QuestionTrace
 from sqa.files import records
 from sqa.files.logs import kind_of, names_audio
-from sqa.files.target_words import clean_lines
+from sqa.files.target_words import Cleaner, clean_lines
 from sqa.metrics.fact_metrics import written
 from sqa.metrics.latency_log import Segments, resegmented
 from sqa.metrics.log_lines import EOS, lines_beside, read_log
@@ -90,15 +90,17 @@ def of_log(path: str, options: TextOptions) -> Translated:
         references = lines_beside(path, options.references, len(rows))
     if options.sources is not None:
         sources = lines_beside(path, options.sources, len(rows))
-    segments = []
+    segments, cleaner = [], Cleaner(path)
     for n, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True)):
         if row.prediction is None:
             raise DataError(f"{log.where(n)}: no prediction")
-        words, joint = _units(log.where(n), row.prediction.removesuffix(EOS), len(row.delays))
+        units, joint = _units(log.where(n), row.prediction.removesuffix(f" {EOS}"), len(row.delays))
         read, length = tuple(source.split()), row.source_length / scale
         positions = _heard(read, length) if log.speech else tuple(range(1, len(read) + 1))
-        reads = tuple(delay / scale for delay in row.delays)
-        segments.append(Segment(log.where(n), words, reads, length, read, positions, reference, joint))
+        words, delays = cleaner.words(log.where(n), units, row.delays[: len(units)])
+        reads = tuple(delay / scale for delay in (*delays, *row.delays[len(units) :]))
+        segments.append(Segment(log.where(n), tuple(words), reads, length, read, positions, reference, joint))
+    cleaner.report()
     return Translated(path, segments, "seconds" if log.speech else "words")
 
 

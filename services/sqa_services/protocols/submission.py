@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sqa.core.errors import ConfigError, NotComputable, on_a_screen
+from sqa.core.errors import ConfigError, DataError, NotComputable, on_a_screen
 from sqa.core.registry import did_you_mean
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data.datasets import load_questions
 from sqa.files.records import lines, parse_json
-from sqa.files.target_words import oddity
+from sqa.files.target_words import JOIN, check_words, oddity
 from sqa.metrics import build, collect
 from sqa.results import Table, show
 
@@ -192,6 +192,10 @@ def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list
             rows.setdefault(value["question"], []).append(Row(number, **value))
         elif isinstance(value, Mapping) and isinstance(value.get("question"), str):
             torn.add(value["question"])
+    try:
+        check_words("0: token", [row.token for of_question in rows.values() for row in of_question], None, JOIN)
+    except DataError as error:  # the share of words that begin with Ġ
+        problems.append(str(error))
     return rows, torn
 
 

@@ -69,7 +69,7 @@ def test_program_beside_the_config_is_found(tmp_path, monkeypatch):
 
 
 def test_fingerprint_covers_files_of_a_command(tmp_path):
-    key = digest(["command", 3, ["cat", "-u", "spa-eng"], 2, "", [], []])
+    key = digest(["command", 4, ["cat", "-u", "spa-eng"], 2, "", [], []])
     assert engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key
     assert engine(("python3", "-c", "x" * 5000), 1).fingerprint()  # longer than any file name
     script, model = tmp_path / "translate.sh", tmp_path / "model.txt"
