@@ -29,6 +29,7 @@ class Halves:
     half: frozenset[str] = frozenset()  # half a million
     one_and_a_half: frozenset[str] = frozenset()  # as one word
     and_a_half: tuple[tuple[str, ...], ...] = ()  # two and a half
+    quarter: frozenset[str] = frozenset()  # a quarter of a million
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,8 @@ def _words(text: str) -> frozenset[str]:
 
 def _halves(table: Mapping[str, Any]) -> Halves:
     phrases = tuple(tuple(phrase.split()) for phrase in table["and_a_half"])
-    return Halves(_words(table["half"]), _words(table.get("one_and_a_half", "")), phrases)
+    one, quarter = _words(table.get("one_and_a_half", "")), _words(table["quarter"])
+    return Halves(_words(table["half"]), one, phrases, quarter)
 
 
 def _pairs(text: str) -> Pairs:

@@ -18,12 +18,14 @@ from sqa.core.languages import language_of
 ENDING = 5  # maximum number of letters after a stem
 POINT = frozenset({"en", "zh", "ja", "ko", "th", "he", "hi", "ar"})  # languages with a decimal point; others: a comma
 _ORDINAL = "st|nd|rd|th|'?s|er|o|a|ª|º|°"
-_UNITS = {"bn": 1e9, "mn": 1e6, "mln": 1e6, "mld": 1e9}
-_MONEY = {"k": 1e3, "m": 1e6, "b": 1e9}  # after an amount of money: $3m
+_UNITS = {"K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "mln": 1e6, "bn": 1e9, "mld": 1e9, "tn": 1e12}
+_MONEY = {"m": 1e6, "b": 1e9}  # only after an amount of money: $3m
+_UNIT = "|".join(_UNITS | _MONEY)
 DIGITS = re.compile(
-    rf"([-−]?)([$€£]?)(?:(\d[\d.,' ]*\d|\d)?([½⅓⅔¼¾⅕⅛⅜⅝⅞])|(\d[\d.,' ]*\d|\d))({_ORDINAL}|bn|mn|mln|mld|[kKmMbB])?[%€]?"
+    r"([-−]?)((?:[A-Z]{0,2}\$|[€£])?)(?:(\d[\d.,' ]*\d|\d)?([½⅓⅔¼¾⅕⅛⅜⅝⅞])|(\d[\d.,' ]*\d|\d))"
+    rf"({_ORDINAL}|{_UNIT})?[%€]?"
 )
-CLOCK = re.compile(r"([01]?\d|2[0-3])(?:[:.]([0-5]\d))?(?:h|hrs)?(am|pm)?")
+CLOCK = re.compile(r"([01]?\d|2[0-3])(?:[:.h]([0-5]\d))?(?:h|hrs)?(am|pm)?")
 NOON = {"am": 0, "a.m": 0, "pm": 12, "p.m": 12}
 Value = tuple[str, int, int]
 ROMAN = re.compile(r"(?=[ivxlc])(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
@@ -85,8 +87,7 @@ def reading(word: str, language: str) -> float | None:
             return None
         value = float(f"{whole}.{rest or 0}")
     value += unicodedata.numeric(fraction) if fraction else 0.0
-    unit = (unit or "").lower()
-    scale = (_UNITS | (_MONEY if money else {})).get(unit, None if unit in _MONEY else 1.0)
+    scale = (_UNITS | (_MONEY if money else {})).get(unit or "", None if unit in _MONEY else 1.0)
     return None if scale is None else (-value if sign else value) * scale
 
 
@@ -95,7 +96,7 @@ def clock(word: str, after: str = "") -> str | None:
     """Return a time of day as "20:30", from "20:30", "8:30pm", or "8:30" and the next word "p.m."; else None."""
     match = CLOCK.fullmatch(word.lower().replace("a.m", "am").replace("p.m", "pm"))
     half = NOON.get(after.lower().rstrip("."))
-    if not match or not (":" in word or match[3] or half is not None):
+    if not match or not (":" in word or (match[2] and "h" in word) or match[3] or half is not None):
         return None
     half = NOON[match[3]] if match[3] else half
     hour = int(match[1])
@@ -134,7 +135,8 @@ def values(
             value, last = time, at + (after.lower().rstrip(".") in NOON)
         else:
             number, last = _number(words, written, at, language)
-            value = "" if number is None else f"{number:.12g}"
+            below = at and words[at - 1] == "minus" and not (found and found[-1][2] == at - 2)  # not 5 minus 3
+            value = "" if number is None else f"{-number if below else number:.12g}"
         if value:
             found.append((value, at, last))
         at = last + 1
@@ -184,11 +186,19 @@ def _in_words(words: Sequence[str], at: int, language: str) -> tuple[list[float]
     after = word_value(words[at + 1], language) if at + 1 < len(words) else None
     if words[at] in halves.one_and_a_half:
         return [1.5], at
-    if words[at] in halves.half:  # half a million
-        skipped = at + 1 + (at + 1 < len(words) and words[at + 1] in ("a", "un", "una"))
-        scale = word_value(words[skipped], language) if skipped < len(words) else None
-        return ([scale / 2], skipped) if scale in _SCALES else ([], at)
     first = word_value(words[at], language)
+    half = words[at] in halves.half
+    share = at if half or first is None or words[at] in halves.quarter else at + 1
+    if half or (share < len(words) and words[share] in halves.quarter):  # half a million, three quarters of a million
+        part = 0.5 if half else (first or 1) / 4 if share > at else 0.25
+        ahead = next((n for n in range(share + 1, len(words)) if words[n] not in ("a", "of", "un", "una", "de")), share)
+        scale = word_value(words[ahead], language) if ahead > share else None
+        if scale and (scale in _SCALES or words[ahead] in _DOZENS):
+            return [part * scale], ahead
+        if half:
+            return [], at
+        if share > at and first in (2, 3) and words[share].endswith("s"):
+            return [part], share
     if first is None:
         return [], at
     if first == 1:

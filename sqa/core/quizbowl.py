@@ -9,14 +9,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sqa.core.answers import is_right, key, unmarked
-from sqa.core.numbers import values, word_value
+from sqa.core.numbers import roman, values, word_value
 from sqa.core.paths import DATA
 
-_UNDECOMPOSED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+UNDECOMPOSED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 _SILENT = re.compile(r"['’`ʻ]|\(disambiguation\)")
 _BETWEEN = re.compile(r"[^\w()]+")
 _PARENTHESIS = re.compile(r"\([^)]*\)?|\)")
 _INITIAL = re.compile(r"\b([^\W\d])\.(?=\w\b|\s|$)")
+_INITIALS = re.compile(r"(?<=\b[A-Z]) (?=[A-Z]\b)")
+_LETTERS = re.compile(r"(?<=[^\W\d])[-‐‑–](?=[^\W\d])")
+_CENT = re.compile(r"\s*\bper ?cent\b")
 _OUTSIDE = re.compile(r"^[^\w$€£(-]+|[^\w%)]+$")
 _ARTICLES = frozenset({"the", "a", "an"})
 _STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # prefixes that do not change the name
@@ -26,7 +29,7 @@ _STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # p
 def spelling(title: str) -> str:
     """Return a title without case, accents, punctuation and "(disambiguation)"; other parentheses are kept."""
     letters = key(unicodedata.normalize("NFKD", key(title)))  # some signs decompose into capitals or "_": U+33D7 is PH
-    plain = unmarked(unicodedata.normalize("NFKD", letters).translate(_UNDECOMPOSED)).replace("&", " and ")
+    plain = unmarked(unicodedata.normalize("NFKD", letters).translate(UNDECOMPOSED)).replace("&", " and ")
     return " ".join(_BETWEEN.sub(" ", _SILENT.sub("", plain)).split())
 
 
@@ -102,11 +105,14 @@ def takes(guess: str, right: Collection[str]) -> bool:
 @functools.lru_cache(maxsize=1 << 16)
 def by_value(answer: str) -> str:
     """Return an English answer's `bare` form with joined initials, and with its numbers in digits."""
-    written = [_OUTSIDE.sub("", word) for word in _INITIAL.sub(r"\1", answer).split()]
+    answer = _LETTERS.sub(" ", _CENT.sub("%", _INITIAL.sub(r"\1", answer))).replace("&", " and ")
+    written = [_OUTSIDE.sub("", word) for word in _INITIALS.sub("", answer).split()]
     words = [unmarked(word).casefold() for word in written]
     if len(words) == 1 and word_value(words[0], "en") == 1:
         return "1"
     for value, first, last in reversed(values(words, "en", written=written)):
         if not value.startswith(("month", "day")):
+            first -= value.startswith("-") and words[first - 1] == "minus"
             written[first : last + 1] = [value.replace("-", "minus ")]
+    written = [str(roman(word.lower()) or word) if word.isupper() and len(word) > 1 else word for word in written]
     return bare(" ".join(written))

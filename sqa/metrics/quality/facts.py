@@ -32,7 +32,7 @@ LINKED, LINKS = 0.1, 2  # minimum share and number of a source form's occurrence
 TARGETS = ("es-en", "pl-en")  # priors whose English words are not names at the beginning of a sentence
 _PARTS = re.compile(r"[-‐‑–—/]+")
 _OUTSIDE = re.compile(r"^[^\w$€£]+|[^\w%]+$")
-_SIGNED = re.compile(r"[-−]\d")
+_SIGNED = re.compile(r"[-–]\d")
 _QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
 _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
 ACRONYM = 5  # maximum number of letters of an acronym
@@ -343,6 +343,10 @@ def find(fact: Fact, text: Text) -> int | None:
     """Return the index of the word that completes a fact in a text; None if the fact is not in it."""
     if fact.value:
         index = next((last for number, _, last in text.values if number == fact.value), None)
+        if index is None and fact.value == "1":  # words for one are too frequent to be facts
+            index = next(
+                (n for n, part in enumerate(text.parts) if part in language_of(text.language).ones.split()), None
+            )
     else:
         index = _name_index(fact, text)
     return None if index is None else text.at[index]

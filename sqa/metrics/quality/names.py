@@ -30,6 +30,7 @@ import numpy as np
 
 from sqa.core.answers import unmarked
 from sqa.core.languages import language_of
+from sqa.core.quizbowl import UNDECOMPOSED
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.metrics.measure import Family, MeanMetric, choices, lines
@@ -37,7 +38,12 @@ from sqa.metrics.measure import Family, MeanMetric, choices, lines
 Side = Literal["kept", "copied", "invented"]
 
 INITIALS = re.compile(r"\b(?:[A-Z]\.){2,}(?:[A-Z]\b)?")  # U.S., J.K.
-_VARIANTS = str.maketrans(dict.fromkeys("’ʼ‘′＇`´", "'") | dict.fromkeys("\u00ad\u200b\u2060\ufeff"))
+_INVISIBLE = (
+    "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufe0f\ufeff"
+)
+_VARIANTS = str.maketrans(
+    dict.fromkeys("’ʼ‘′＇`´", "'") | dict.fromkeys("−⁃‒", "-") | {"٬": ","} | dict.fromkeys(_INVISIBLE)
+)
 _GENITIVE = re.compile(r"'s$")
 _OUTSIDE = re.compile(r"^\W+|\W+$")
 _ENDS_SENTENCE = re.compile(r"[.!?:;…]['\"”»)\]]*$")
@@ -46,14 +52,15 @@ _ENDS_SENTENCE = re.compile(r"[.!?:;…]['\"”»)\]]*$")
 @lru_cache(maxsize=1 << 16)
 def plain(word: str) -> str:
     """Return a word with plain apostrophes and letters, without invisible characters and dots of initials."""
-    fractions = "".join(c if "<fraction>" in decomposition(c) else normalize("NFKC", c) for c in word)
-    return INITIALS.sub(lambda match: match[0].replace(".", ""), fractions.translate(_VARIANTS))
+    letters = word.translate(_VARIANTS)  # before NFKC, which makes a space of ´
+    fractions = "".join(c if "<fraction>" in decomposition(c) else normalize("NFKC", c) for c in letters)
+    return INITIALS.sub(lambda match: match[0].replace(".", ""), fractions)
 
 
 def spelled(word: str) -> str:
     """Return a word without case, accents, punctuation, typographic variants and genitive."""
     bare = _GENITIVE.sub("", _OUTSIDE.sub("", plain(word)))
-    return unmarked(bare.replace("ł", "l").replace("Ł", "L")).casefold()
+    return unmarked(bare.casefold().translate(UNDECOMPOSED))
 
 
 def ends_sentence(word: str) -> bool:

@@ -60,6 +60,12 @@ def test_short_answers_compare_by_value():
         ("8:30 pm", "20:30"),
         ("J.K. Rowling", "JK Rowling"),
         ("Éléna Roca", "Elena Roca"),
+        ("twenty-one", "21"),
+        ("World War II", "World War Two"),
+        ("J. R. R. Tolkien", "JRR Tolkien"),
+        ("5%", "5 percent"),
+        ("minus five", "-5"),
+        ("Simon & Garfunkel", "Simon and Garfunkel"),
     ]
     for a, b in equal:
         assert takes(a, [b]) and takes(b, [a]), (a, b)

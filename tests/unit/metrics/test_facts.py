@@ -77,6 +77,11 @@ def test_other_value_is_lost_and_invented(reference, translation):
     assert result.expected[0].target is None and len(result.invented) == 1
 
 
+def test_first_has_the_value_of_1st():
+    assert judged("On the first day", "On the 1st day").expected[0].target == 2
+    assert judged("On the third day", "On the 1st day").expected[0].target is None
+
+
 def test_inflected_forms_are_one_name():
     pairs = [("napoleona", "napoleon"), ("inca", "incas"), ("ecuador", "ecuadorian"), ("moskwa", "moskwy")]
     assert all(same_name(*pair) and same_name(*pair[::-1]) for pair in pairs)
