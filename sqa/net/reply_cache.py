@@ -164,7 +164,9 @@ class CachedChat:
         if any(before < number <= self._old for number in TOLD):
             since = self.cache.days(self.chat.identity)
             said = f"{self._old} of {self._asked} replies so far from the cache of {since} ({self.cache.path})"
-            tqdm.write(f"sqa: llm: {said}; another endpoint.label asks again", file=sys.stderr)
+            now = self.chat.served() if before == 0 else ""
+            now = f"; the server now serves {now}" if now else ""
+            tqdm.write(f"sqa: llm: {said}{now}; another endpoint.label asks again", file=sys.stderr)
 
     def _send(self, missing: Mapping[P, str]) -> dict[str, Reply]:
         """Send as many requests concurrently as the chat allows; return a dict that maps keys to replies."""
