@@ -146,8 +146,11 @@ class Registry:
         code = _code(target)
         if type(config) is not self.config_class(name):
             raise ConfigError(f"{self.kind} {own.short(name)!r}: edited since its config was read; read it again")
+        from sqa.core.own.code import printing_to_stderr
+
         try:
-            part = _made(build, config)
+            with printing_to_stderr():
+                part = _made(build, config)
         except (OSError, SystemExit) as error:
             ends = "it calls sys.exit(); raise an error instead: " if isinstance(error, SystemExit) else ""
             raise DataError(f"{self.kind} {own.short(name)!r}: {ends}{error}") from error

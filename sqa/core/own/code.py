@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import sysconfig
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from importlib.machinery import ModuleSpec, PathFinder
@@ -63,7 +64,7 @@ def load(target: str) -> Code:
         try:
             files = {path: _sha256(path) for path in _make_way(_reached(name, file))}
             before = set(sys.modules)
-            with redirect_stdout(sys.stderr):
+            with printing_to_stderr():
                 root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
             named = _reached(name, file)  # again, since the part may have extended `sys.path`
         except SyntaxError as error:
@@ -79,13 +80,29 @@ def load(target: str) -> Code:
 
 
 @contextmanager
+def printing_to_stderr() -> Iterator[None]:
+    """Send to stderr what the code in the `with` block prints, and the child programs that it starts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # the threads of a server share the streams
+        return
+    stdout = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
+
+
+@contextmanager
 def at_work() -> Iterator[None]:
     """Send prints to stderr, and after the `with` block, check the modules that parts have imported inside the block.
 
     Raises DataError for an edited file; warns about a module imported by a computed name.
     """
     before = set(sys.modules)
-    with redirect_stdout(sys.stderr):
+    with printing_to_stderr():
         yield
     known = {name: code for code in LOADED.values() for name in code.named}
     for name in sys.modules.keys() - before:

@@ -26,6 +26,7 @@ from msgspec import Meta, convert, to_builtins
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.own import GIVEN
+from sqa.core.own.code import printing_to_stderr
 from sqa.core.types import Buzz, Emission, Floats, Guess, Kind, Write
 
 Line = Annotated[str, Meta(pattern=r"^\S([^\x00-\x1f]*\S)?\Z")]
@@ -59,7 +60,8 @@ class Answer:
 def guarded(where: str) -> Iterator[None]:
     """Run user code; raise DataError with its file and line if it ends the program or reads beyond the source."""
     try:
-        yield
+        with printing_to_stderr():
+            yield
     except SystemExit as error:
         raise DataError(f"{_line(error)}: {where} a value, but it calls sys.exit(); raise an error instead") from error
     except BaseException as error:

@@ -14,6 +14,7 @@ TABLES = tables_of(__file__)
 
 HEAD = """
 import math
+import os
 import numpy as np
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 from sqa.metrics.latency import Formula
@@ -76,9 +77,19 @@ def test_invalid_return_value_gives_no_traceback(tmp_path: Path, checked: str) -
             said(error)
 
 
-def test_prints_of_a_part_go_to_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_with(tmp_path, "guess", "print('seen') or [[('A', 1.0)] for _ in texts]")
-    captured = capsys.readouterr()
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("guess", "print('seen') or [[('A', 1.0)] for _ in texts]"),
+        ("guess", "os.system('echo seen') or [[('A', 1.0)] for _ in texts]"),
+        ("fingerprint", "print('seen') or 'x'"),
+    ],
+)
+def test_prints_of_a_part_go_to_stderr(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], member: str, value: str
+) -> None:
+    run_with(tmp_path, member, value)
+    captured = capfd.readouterr()
     assert captured.out == "" and "seen" in captured.err
 
 
