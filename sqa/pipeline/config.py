@@ -294,7 +294,9 @@ class Reader:
             if name in value:
                 arguments[name] = self.value(declared.hint, value[name], inner)
             elif declared.required:
-                self._add(inner, f"missing; expected {describe(declared.hint)}")
+                self._add(
+                    inner, f"missing; expected {describe(declared.hint)}{f': {declared.help}' * bool(declared.help)}"
+                )
         if len(self.problems) > before:
             return None
         try:
