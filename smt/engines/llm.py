@@ -82,6 +82,8 @@ _LONGER = "{max_tokens: 4000, chat_template_kwargs: {enable_thinking: false}}"
 ADVICE = {  # kind of reply -> what to do
     "thinking": f"raise max_tokens or switch thinking off, such as endpoint.extra: {_LONGER}",
     "empty": f"if the model thinks, raise max_tokens or switch thinking off, such as endpoint.extra: {_LONGER}",
+    "error": "the server fails while it writes; see its log",
+    "pieces": "the server returns raw tokens; have it decode them",
     "filter": "the server's content filter withholds them; switch it off, or use another model",
 }
 SHOWN = (1, 10, 100, 1000, 10_000)  # a kind of problem is reported when its count reaches these values

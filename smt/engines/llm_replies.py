@@ -2,7 +2,7 @@
 
     marks          a control mark written as text, such as <|im_end|>: the reply ends before it
     refusal        the model declines
-    explanation    a preface ("Here is the translation:"), or further lines
+    explanation    a preface ("Here is the translation:"), a JSON object, or further lines
     echo           the reply repeats the instruction
     language       the reply is in the source language
     length         more words than any translation: the reply is cut
@@ -15,6 +15,7 @@
     undecodable    U+FFFD or a control character: the reply ends before its word
     pieces         the reply consists of pieces of words
     filter         the server's content filter cut or withheld the reply
+    error          the server failed while it wrote the reply
     cut            the reply to a whole sentence ends at the token limit; its last word, perhaps a part, is dropped
 
 A reply of the kinds `VOID` gives no words.  Every kind is counted.  The rules assume English as the target language.
@@ -33,11 +34,13 @@ from sqa.net.chat import THINKING
 VERSION = 4  # increase when the same reply gives different words
 PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; for pieces: smt/models/stepper.py
 ECHO = 6  # consecutive words of the instruction that make an echo
-VOID = ("refusal", "explanation", "echo", "language", "thinking", "empty", "filter", "pieces")
+VOID = ("refusal", "explanation", "echo", "language", "thinking", "empty", "filter", "error", "pieces")
 CLOSING = ".!?…"
 _QUOTES = "\"'”’»)]"
 _LEADING = re.compile(rf"\A(?:\s*(?:{MARK.pattern}))+|<(?:unk|pad)>")  # before the translation, or in it
-_THOUGHT = re.compile(r"(?:.*</think>|\s*<think>.*)\s*", re.DOTALL)  # the opening tag may be part of the prompt
+_TAG = "(?:seed:)?(?:think|thinking|thoughts?|reasoning)"
+_ENDED = rf"</{_TAG}>|\[/THINK\]|<\|channel\|>final<\|message\|>"  # the opening tag may be part of the prompt
+_THOUGHT = re.compile(rf"\A.*(?:{_ENDED})\s*|\s*(?:<{_TAG}>|\[THINK\]|<\|channel\|>analysis).*", re.DOTALL)
 _REFUSAL = re.compile(
     r"(?:sorry|i(?:['’]m| am) (?:sorry|unable|not able)|i can(?:['’]t|not| not)|as an ai)\b"
     r".*\b(?:translat|assist|help|provide|comply|request|language model)",
@@ -65,16 +68,16 @@ class Asked(NamedTuple):
 
 def translation(text: str, asked: Asked) -> tuple[Words, tuple[str, ...]]:
     """Return the words that continue the target, and the kinds of problems of the reply."""
-    if asked.finish == "content_filter":
-        return (), ("filter",)
-    text, problems, written = _THOUGHT.sub("", text, count=1), list[str](), text
+    if asked.finish in ("content_filter", "error"):
+        return (), ("filter" if asked.finish == "content_filter" else "error",)
+    thoughts = asked.finish == THINKING or bool(_THOUGHT.search(text))
+    text, problems = _THOUGHT.sub("", text, count=1), list[str]()
     if asked.label and text.lstrip().startswith(asked.label):
         text, problems = text.lstrip().removeprefix(asked.label), ["label"]
     if MARK.search(text):
         text, problems = MARK.split(_LEADING.sub("", text), maxsplit=1)[0], [*problems, "marks"]
     lines = [line for line in text.split("\n") if line.strip()] or [""]
     if not text.strip():
-        thoughts = asked.finish == THINKING or (bool(written.strip()) and "think>" in written)
         done = asked.target and asked.finish in ("", "stop")
         return (), (*problems, "thinking" if thoughts else "nothing-more" if done else "empty")
     if kind := _void(lines, asked):
@@ -106,7 +109,7 @@ def _void(lines: Sequence[str], asked: Asked) -> str:
         return "refusal"
     if _phrases(words, ECHO) & _phrases(asked.instruction.split(), ECHO):
         return "echo"
-    if _EXPLANATION.match(first) or (len(lines) > 1 and not asked.joined):
+    if _EXPLANATION.match(first) or first.startswith('{"') or (len(lines) > 1 and not asked.joined):
         return "explanation"
     source, target = (language_of(code).function_words for code in asked.languages)
     lower = [word.strip(",;:" + CLOSING).lower() for word in words]

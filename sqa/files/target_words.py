@@ -167,7 +167,12 @@ _PIECE = re.compile(
     r"(?P<sentencepiece>▁|<0x[0-9A-F]{2}>)|(?P<bpe>@@$)|(?P<wordpiece>^##(?=\w))|(?P<words>[￭￨]|^@@(?=\w))"
 )
 _ODD = re.compile(f"{MARK.pattern}|{_ESCAPE.pattern}|{_INVISIBLE.pattern}|{DAMAGE.pattern}")
-_OTHER_FORMAT = re.compile(r'\t|\s*\{\s*"')
+_FORMATS = {  # other than plain text
+    "a JSON object": re.compile(r'\s*\{\s*"'),
+    "candidates of Moses": re.compile(r"\d+ \|\|\| "),
+    "fairseq's index": re.compile(r"[DHSTP]-\d+\s"),
+    "markup": re.compile(r"\s*(?:</?(?:seg|doc|tstset|refset|srcset|hl|p)\b|<\?xml|[\d:.,]+ --> )"),
+}
 
 
 def oddity(word: str) -> str:
@@ -274,9 +279,9 @@ class Cleaner:
 
 
 def check_plain(where: str, text: str) -> None:
-    """Raise DataError if a line has a tab or a JSON object, so that its file is not plain text."""
-    if match := _OTHER_FORMAT.match(text) or ("\t" in text and _OTHER_FORMAT.search(text)):
-        kind = "a tab" if match[0] == "\t" else "a JSON object"
+    """Raise DataError if a line shows that its file is not plain text."""
+    kind = "a tab" if "\t" in text else next((kind for kind, form in _FORMATS.items() if form.match(text)), "")
+    if kind:
         raise DataError(f"{where}: expected one sentence in plain text, got {kind}; write only the sentences")
 
 

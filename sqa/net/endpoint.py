@@ -39,6 +39,10 @@ MAX_TOKENS_COUNTED = 1 << 40  # token counts above this are ignored
 # A server address without user, query or fragment, which may hold secrets.
 _ADDRESS = re.compile(r"https?://[^\s@?#/]+(/[^\s?#]*)?")
 FILTERED = "content_filter"
+_FINISHES = {  # other servers' names
+    **dict.fromkeys(("max_tokens", "model_length", "token_limit"), "length"),
+    **dict.fromkeys(("safety", "blocklist", "recitation", "prohibited_content", "sensitive", "refusal"), FILTERED),
+}
 _WITHHELD = (FILTERED, "content_policy_violation")  # error codes if the endpoint withholds the model's reply
 CHAT, PLAIN = "chat/completions", "completions"  # paths appended to base_url
 
@@ -209,8 +213,12 @@ class Endpoint:
         content = (
             content.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(content, str) else ""
         )
-        finish = finish[:40] if isinstance(finish, str) else ""
-        if not content.strip() and any(message.get(key) for key in ("reasoning", "reasoning_content")):
+        finish = _FINISHES.get(finish.lower(), finish[:40]) if isinstance(finish, str) else ""
+        if not content.strip() and message.get("refusal"):
+            finish = FILTERED
+        elif not content.strip() and any(
+            (isinstance(message["content"], list), message.get("reasoning"), message.get("reasoning_content"))
+        ):
             finish = THINKING
         return Reply(content, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), finish)
 

@@ -196,7 +196,21 @@ FAULTS = [  # message, finish reason, kind of problem, and whether the run stops
     ({"content": None}, "stop", "empty", True),
     ({"content": ""}, "length", "empty", True),
     ({"content": "This river"}, "content_filter", "filter", True),
+    ({"content": None, "refusal": "I will not."}, "stop", "filter", True),
+    ({"content": "This river"}, "SAFETY", "filter", True),
+    ({"content": "This river"}, "error", "error", True),
+    ({"content": "▁This ▁river"}, "stop", "pieces", True),
+    ({"content": [{"type": "thinking", "thinking": []}]}, "length", "thinking", True),
+    ({"content": "[THINK]Okay, the user"}, "length", "thinking", True),
     ({"content": f"{TRANSLATION} of th"}, "length", "cut", False),
+    ({"content": f"{TRANSLATION} of th"}, "MAX_TOKENS", "cut", False),
+    ({"content": f"[THINK]Okay[/THINK]{TRANSLATION}"}, "stop", None, False),
+    (
+        {"content": f"<|channel|>analysis<|message|>So<|end|><|channel|>final<|message|>{TRANSLATION}"},
+        "stop",
+        None,
+        False,
+    ),
     ({"content": f"English: {TRANSLATION}"}, "stop", "label", False),
     ({"content": f"{TRANSLATION}&quot;&#8203;"}, "stop", "oddities", False),
     ({"content": f"{TRANSLATION} caf\ufffd"}, "stop", "undecodable", False),
@@ -211,7 +225,8 @@ def test_faulty_reply_is_counted_by_kind(tmp_path, message, finish, kind, stops)
     with ChatServer(lambda prompt, number: Answer(json.dumps(body).encode())) as server:
         made = translator(server, tmp_path, api="chat", policy="wait-k", k=3)
         if stops:
-            advice = "switch it off" if kind == "filter" else "raise max_tokens or switch thinking off"
+            advices = {"filter": "switch it off", "error": "see its log", "pieces": "have it decode them"}
+            advice = advices.get(kind, "raise max_tokens or switch thinking off")
             refused(DataError, f"20 of 20 .*20 {kind}.*finish_reason .*{advice}", made.translate_batch, QUESTIONS)
             assert len(server.prompts) == 20
         else:
