@@ -90,6 +90,7 @@ class RunResult:
     made: dict[str, int] = field(default_factory=dict)  # stage -> blocks computed by this run; the others were stored
     texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> text metric -> score
     seconds: dict[str, float] = field(default_factory=dict)  # seconds of each fully computed stage, summed over workers
+    mismatch: str = ""  # warning about a buzzer that was trained with another guesser
 
     @property
     def keys(self) -> dict[str, str]:
@@ -175,12 +176,14 @@ def run(
             raise ConfigError(f"{config.name}: names no {kind} to run")
     work = Work(config, store, parts, questions, dataset_fingerprint(questions), until, whole)
     store.keep(questions)
+    mismatch = ""
     if "buzz" in work.stages:
         trained = getattr(work.built["buzz"], "trained_for", None)
         if config.guesser is not None and isinstance(trained, str) and short(trained) != short(config.guesser.name):
             from sqa.pipeline.usage import other_guesser
 
-            print(f"sqa: {other_guesser(config, trained)}", file=sys.stderr)
+            mismatch = other_guesser(config, trained)
+            print(f"sqa: {mismatch}", file=sys.stderr)
     made, seconds = ahead(work, given, progress) if ahead and len(questions) > FEW else ({}, {})
     for name in work.stages:
         blocks, took = _whole_stage(work, name, progress)
@@ -189,7 +192,7 @@ def run(
             seconds[name] = took
     unknown = _unknown_pages(work.built["guess"], questions) if "guess" in work.stages else None
     metrics, texts = _score_texts(work, progress) if "score" in work.stages else (work.metrics, {})
-    return RunResult(config, questions, work.stages, store, metrics, unknown, made, texts, seconds)
+    return RunResult(config, questions, work.stages, store, metrics, unknown, made, texts, seconds, mismatch)
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:

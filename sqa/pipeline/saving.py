@@ -46,7 +46,8 @@ def report(result: RunResult) -> Frame:
         rows.append(Row((), UNKNOWN_PAGES, result.unknown_pages, n=n, unit="questions", signature=signature))
     if result.answered is not None:
         n, why = result.answered
-        signature = f"none: {why}" if why else "questions with a buzz"
+        notes = (f"none: {why}" if why else "questions with a buzz", result.mismatch)
+        signature = "; ".join(filter(None, notes))
         rows.append(Row((), ANSWERED, n, n=len(result.questions), unit="questions", signature=signature))
     if getattr(result.config.translator.options, "COUNTS_REPLIES", False):
         from sqa.pipeline import usage

@@ -166,9 +166,16 @@ def _read(folder: Path, label: str) -> Reported:
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
     components, gaps = _components(saved, label)
-    if (answered := rows.get(ANSWERED)) and not answered.value:
-        gaps.append(Gap("answers", (label,), answered.signature.removeprefix("none: ")))
+    if why := doubt(saved):
+        gaps.append(Gap("calibrated answers", (label,), why))
     return Reported(label, saved, rows, refusals, _digits(saved), components, tuple(gaps))
+
+
+def doubt(saved: RunFolder) -> str:
+    """Return why no question is answered, or why the buzzer does not fit the guesser; "" if all is well."""
+    answered = saved.report.get(ANSWERED)
+    said = answered.signature if answered else ""
+    return said.removeprefix("questions with a buzz").removeprefix("; ").removeprefix("none: ")
 
 
 def _digits(saved: RunFolder) -> dict[str, int]:

@@ -43,10 +43,10 @@ from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.fact_metrics import summary_of
 from sqa.metrics.qa import curve_named
-from sqa.pipeline.folder import FinishedRun
+from sqa.pipeline.folder import FinishedRun, read
 from sqa.pipeline.parts import Parts
 from sqa.questions.measures import summary_of as answerable
-from sqa.report.data import described, run_names
+from sqa.report.data import described, doubt, run_names
 
 VERSION = 1  # version of this layout
 GRID = 101  # points of the expected-wins curve
@@ -98,6 +98,7 @@ def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages) -> d
     errors, notes = _errors(run, traces)
     parts = {part: getattr(run.config, part) for part in ("translator", "guesser", "buzzer")}
     notes += [f"no {part} ran" for part, component in parts.items() if component is None]
+    notes += filter(None, [doubt(read(run.folder))])
     return {
         "name": name,
         "parts": {part: described(component) for part, component in parts.items() if component is not None},

@@ -74,6 +74,13 @@ def test_common_mistake_gives_a_one_line_error(line: str, code: int, said: str, 
     assert all(expected in line for line in complaints), complaints
 
 
+def test_every_result_names_an_unsuitable_buzzer(folder: Path, command: Command) -> None:
+    for words in ("run mlp.yaml --runs r", "report r/mlp", "view r/mlp --output v.html"):
+        assert command(*words.split()).code == 0
+    for file in ("r/mlp/report.tsv", "r/mlp/report/report.md", "v.html"):
+        assert "was trained on guesses of bm25" in (folder / file).read_text(encoding="utf-8"), file
+
+
 @pytest.mark.parametrize(("name", "keys"), [("hold", ["n"]), ("wait-k", ["k"]), ("local-agreement", ["n"])])
 def test_config_keys_lists_the_keys_of_a_policy(name: str, keys: list[str], command: Command) -> None:
     assert [line.split("\t")[0] for line in command("config", "keys", "policy", name).out.splitlines()[1:]] == keys
