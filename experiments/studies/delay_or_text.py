@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.paper.figure3 import BEST, NAMES
-from experiments.results_book.item import Block, finished_grid, of_grid
+from experiments.results_book.item import finished_grid, of_grid
 from experiments.results_book.ledger import Ledger, Row, row_of
 from experiments.results_book.tables import Column, pivot
 from sqa import metrics as metric_names
@@ -88,19 +88,15 @@ def figure(ledger: Ledger) -> plots.Figure:
     return drawn_figure
 
 
-def differences(translator: str, *ks: str) -> Block:
-    """Return a block with both differences of a translator at each k."""
-    parts = [Column("ew", part, sign=True, cell={"part": part}) for part in (COST, BUYS)]
-    return pivot(("dataset", "k"), parts, dataset=("xqb-es", "xqb-pl"), k=ks, translator=translator)
-
-
+PARTS = [Column("ew", part, sign=True, cell={"part": part}) for part in (COST, BUYS)]
+ONLY = {"dataset": ("xqb-es", "xqb-pl"), "k": ("2", "3", "6"), "translator": "language model"}
 ITEMS = (
     of_grid(
         "delay-or-text",
         "cost and benefit of waiting: one text at two paces, two texts at one pace",
         columns=COLUMNS,
         measure=measure,
-        blocks={"language model": differences("language model", "2", "3", "6")},
+        blocks={"language model": pivot(("dataset", "k"), PARTS, **ONLY)},
         figures={"docs/delay_or_text.png": figure},
     ),
 )

@@ -32,8 +32,8 @@ MARKS = " .,;:!?\"'()[]“”‘’"
 
 
 def kinds_of(words: Sequence[str], lower: frozenset[str]) -> Mapping[str, list[int]]:
-    """Return the positions of the names, of the other content words and of the function words."""
-    positions: dict[str, list[int]] = {NAMES: [], CONTENT: [], FUNCTION: []}
+    """Return the positions of the names, other content words and function words; none for the intact text."""
+    positions: dict[str, list[int]] = {INTACT: [], NAMES: [], CONTENT: [], FUNCTION: []}
     for i, word in enumerate(words):
         core = word.strip(MARKS).removesuffix("'s").removesuffix("’s")
         named = len(core) > 1 and core[0].isupper() and core.lower() not in lower
@@ -46,8 +46,6 @@ def damaged(question: Question, kind: str, lower: frozenset[str]) -> tuple[str, 
     """Return the damaged human translation of a question, and the number of words that are removed or moved."""
     words, rng = question.reference_text.split(), rng_for(0, question.id, kind)
     positions = kinds_of(words, lower)
-    if kind == INTACT:
-        return " ".join(words), 0
     if kind == ORDER:
         chosen = sorted(rng.sample(range(len(words)), min(max(2, len(positions[NAMES])), len(words))))
         moved = dict(zip(chosen, deranged(chosen, rng), strict=True))
@@ -99,15 +97,7 @@ def picture(ledger: Ledger) -> plots.Figure:
     return plots.forest(panels, kinds, plots.PAGE, "change of expected wins, equal numbers of words damaged")
 
 
-ITEMS = (
-    Item(
-        "dose",
-        "equal numbers of names, other content words and function words removed, or of words moved",
-        "",
-        ("dataset", "guesser", "damage"),
-        measure,
-        inputs_of(("rerank", "bm25", "gru"), SETS),
-        {name: pivot(("damage",), TABLE, dataset=name) for name in SETS},
-        {"docs/dose.png": picture},
-    ),
-)
+ABOUT = "equal numbers of names, other content words and function words removed, or of words moved"
+COLUMNS, BLOCKS = ("dataset", "guesser", "damage"), {name: pivot(("damage",), TABLE, dataset=name) for name in SETS}
+INPUTS, FIGURES = inputs_of(GUESSERS, SETS), {"docs/dose.png": picture}
+ITEMS = (Item("dose", ABOUT, "", COLUMNS, measure, INPUTS, BLOCKS, FIGURES),)
