@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
+from tables import tables_of
 
 from sqa import metrics
 from sqa.core.errors import ConfigError, DataError
@@ -19,6 +20,7 @@ from sqa.metrics.curve_fit import GRID, KNOTS, FitConfig
 from sqa.metrics.qa import CURVES, Curve, Knots, MonotoneCurve, curve_in, curve_named
 from sqa.report import curves as curve_commands
 
+TABLES = tables_of(__file__)
 VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "vectors" / "expected_wins.json").read_text())
 COEFFICIENTS = list(CURVES["qanta2018"].coefficients)
 PUBLISHED = {"kind": "expected-wins curve", "version": 1, "method": "cubic", "coefficients": COEFFICIENTS}
@@ -155,20 +157,12 @@ def test_positions_beyond_the_end_need_an_option(tmp_path: Path) -> None:
     assert (filters["beyond_end"], filters["buzzes_beyond_end"]) == ("clip", 1)
 
 
-GOOD = {"qid": "q", "rel_pos": 0.5, "correct": True}
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "contains no buzzes"),
-        ([GOOD, {**GOOD, "rel_pos": -0.1}], r":2: Expected `float` >= 0\.0 - at `\$\.rel_pos`"),
-        ([GOOD, {**GOOD, "correct": None}], ":2: no value for correct"),
-        ([{**GOOD, "correct": "maybe"}], ":1: Invalid enum value 'maybe' - at `\\$.correct`"),
-        ([{**GOOD, "qid": " "}], r":1: Expected `str` .* - at `\$\.qid`"),
+        *TABLES["bad_files_raise_a_one_line_error"],
         (records(30), "30 buzzes are too few"),
         ([{**row, "qid": "q", "game": i} for i, row in enumerate(records())], "all buzzes are on one question"),
-        ([GOOD, {**GOOD, "qid": "r"}, dict(reversed(GOOD.items()))], ":3: the same row as line 1"),
         ([{**row, "correct": False} for row in records()], "no buzz is right"),
         ([{**row, "rel_pos": i % 3 / 2} for i, row in enumerate(records())], "at 3 different positions"),
         (
@@ -206,28 +200,9 @@ def test_curve_file_scores_like_the_published_curve(tmp_path: Path) -> None:
     assert aliased.name == name and "|match:aliases-" in aliased.signature()
 
 
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        ([], "not a curve"),
-        ({**PUBLISHED, "method": "line"}, r"Invalid value 'line' - at `\$\.method`"),
-        ({**PUBLISHED, "coefficients": [1, 2, 3]}, r"Expected `array` of length 4, got 3 - at `\$\.coefficients`"),
-        ({**PUBLISHED, "coefficients": [1e9, 0, 0, 0]}, r"Expected `float` <= 1000000\.0 - at"),
-        ({**PUBLISHED, "coefficients": [1.6, 0, 0, 0]}, r"the cubic leaves 0 to 1: EW\(0\) = 1\.6, "),
-        ({**PUBLISHED, "coefficients": [0.5, 4, -4, 0]}, r"leaves 0 to 1: EW\(0\.5\) = 1\.5, "),
-        ({**PUBLISHED, "coefficients": [0.5, -4, 4, 0]}, r"leaves 0 to 1: EW\(0\.5\) = -0\.5, "),
-        ({**PUBLISHED, "coefficients": [0.5, 0, 0, -1]}, r"leaves 0 to 1: EW\(1\) = -0\.5, "),
-        (
-            {"kind": "expected-wins curve", "version": 1, "method": "cubic", "coeficients": [1, 0, 0, 0]},
-            "`coefficients`",
-        ),
-        ({**STEPS, "knots": {"t": [0, 0.5], "ew": [1, 0.5]}}, "t ascending from 0 to 1"),
-        ({**STEPS, "knots": {"t": [0, 0.7, 0.5, 1], "ew": [1] * 4}}, "ascending t with steps of at least 1e-06"),
-        ({**STEPS, "knots": {"t": [0, 1], "ew": [0.5, 0.6]}}, "that never rise"),
-        ({**STEPS, "knots": {"t": [0, 1], "ew": [1.5, 0.6]}}, r"Expected `float` <= 1\.0 - at `\$\.knots\.ew\[0\]`"),
-    ],
-)
-def test_damaged_curve_files_are_refused(tmp_path: Path, document: Any, message: str) -> None:
+@pytest.mark.parametrize(("base", "changes", "message"), TABLES["damaged_curve_files_are_refused"])
+def test_damaged_curve_files_are_refused(tmp_path: Path, base: str, changes: dict[str, Any], message: str) -> None:
+    document = {"published": PUBLISHED, "steps": STEPS, "empty": {}}[base] | changes
     path = tmp_path / "curve.json"
     path.write_text(json.dumps(document))
     refused(DataError, message, curve_in, path)
