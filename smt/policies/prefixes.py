@@ -25,7 +25,7 @@ its final text is the system's full-input translation.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from smt.policies.policy import Policy, Words, own_policy, writes
 from smt.policies.waitk import FULL, WaitK
@@ -170,16 +170,6 @@ PolicyN = Annotated[
 ]
 
 
-class Counted(Protocol):
-    """Class of a policy with one number, n; all registered policies except wait-k are such classes."""
-
-    counts: str  # description of what n counts
-    least: int  # minimum of n
-    usual: int | None  # default of n; None: n is required
-
-    def __call__(self, n: int) -> Policy: ...
-
-
 def simultaneous(load: Callable[[Any], FullInput], config: Any) -> PolicyTranslator:
     """Return the system that `load` creates, made simultaneous by the `policy`, `k` and `n` of `config`."""
     return PolicyTranslator(remembered(load, replace(config, policy="wait-k", k="full", n=None)), policy_of(config))
@@ -205,7 +195,7 @@ def policy_of(config: Any) -> Policy:
         return WaitK(parse_k(k))
     if policy not in POLICIES.entries:
         raise ConfigError(f"policy: must be one of {', '.join(POLICIES.entries)}, got {policy!r}")
-    factory = cast(Counted, POLICIES.resolve(policy))
+    factory: Any = POLICIES.resolve(policy)  # a class of a policy with one number, n
     if parse_k(k) != FULL:
         raise ConfigError(f"k: {policy} takes n ({factory.counts}), not k, got k = {k!r}")
     n = factory.usual if n is None else n
@@ -213,4 +203,5 @@ def policy_of(config: Any) -> Policy:
         raise ConfigError(f"n: missing; {policy} needs the number of {factory.counts}")
     if not isinstance(n, int) or isinstance(n, bool) or n < factory.least:
         raise ConfigError(f"n: must be >= {factory.least} ({factory.counts}), got {n!r}")
-    return factory(n)
+    counted: Policy = factory(n)
+    return counted
