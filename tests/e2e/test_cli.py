@@ -116,7 +116,7 @@ def test_wrong_checksum_is_refused(sqa: Shell, monkeypatch: pytest.MonkeyPatch) 
     (mirror / "xqb").mkdir(parents=True)
     (mirror / "xqb/xqb_es.json").write_text("[]", encoding="utf-8")
     monkeypatch.setenv("SQA_MIRROR", str(mirror))
-    assert "xqb_es.json: 2 bytes, the manifest says" in sqa.refused(3, "run", sqa.config(dataset={"name": "xqb-es"}))
+    assert "xqb_es.json: 2 bytes with sha256 " in sqa.refused(3, "run", sqa.config(dataset={"name": "xqb-es"}))
     verified = sqa("data", "verify", "xqb-es")
     assert verified.code == 3
     assert verified.out.splitlines()[1].split("\t")[:2] == ["xqb-es", "wrong"]
