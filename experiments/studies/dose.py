@@ -1,44 +1,52 @@
 """Dose-matched damage: the same number of words of the human translation, damaged in different ways.
 
-In each question, as many words are removed as it has names: the names, other content words or function words, the last
-two drawn at random.  For *order*, as many words (at least two) change places at random within the question.  A name is
-a capitalised word that no reference of the set writes in lower case.
+In each question, as many words are removed as it has names, or all words of a kind that has fewer: names, numbers,
+negations, other content words or function words, drawn at random.  For *order*, as many words (at least two) change
+places at random within the question.  For *roles*, two names around a word in -ed do, wherever there are such.
+A name is a capitalised word that no reference of the set writes in lower case.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Ledger, Row, row_of
 from experiments.results_book.tables import Column, pivot
+from experiments.studies.question_validity import ROLES
 from sqa import metrics as metric_names
 from sqa.api.experiment import Entry, Experiment
 from sqa.core.differences import PERMUTATIONS, compare
 from sqa.core.languages import language_of
+from sqa.core.numbers import word_value
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.data.perturb import rng_for
 from sqa.files.atomic import write_text
+from sqa.metrics.quality.names import negations
 from sqa.report import plots
 
 SETS, GUESSERS = ("xqb-es", "xqb-pl"), ("rerank", "bm25", "gru")
-INTACT, NAMES, CONTENT, FUNCTION, ORDER = "intact", "names", "other content words", "function words", "order"
-OUTCOMES = metric_names.build(["ew", "oracle-ew", "accuracy"])
+INTACT, NAMES, NUMBERS, NEGATION = "intact", "names", "numbers", "negations"
+CONTENT, FUNCTION, ROLE, ORDER = "other content words", "function words", "roles", "order"
+KINDS = (NAMES, NUMBERS, CONTENT, FUNCTION, NEGATION, ROLE, ORDER)
+OUTCOMES = metric_names.build(["ew", "oracle-ew", "accuracy", "mrr"])
 MARKS = " .,;:!?\"'()[]“”‘’"
 
 
 def kinds_of(words: Sequence[str], lower: frozenset[str]) -> Mapping[str, list[int]]:
-    """Return the positions of the names, other content words and function words; none for the intact text."""
-    positions: dict[str, list[int]] = {INTACT: [], NAMES: [], CONTENT: [], FUNCTION: []}
+    """Return the positions of the words of each kind; none for the intact text."""
+    positions: dict[str, list[int]] = {kind: [] for kind in (INTACT, *KINDS)}
     for i, word in enumerate(words):
         core = word.strip(MARKS).removesuffix("'s").removesuffix("’s")
         named = len(core) > 1 and core[0].isupper() and core.lower() not in lower
+        number = any(map(str.isdigit, core)) or (word_value(core.lower(), "en") or 0) > 1
         plain = FUNCTION if core.lower() in language_of("en").function_words else CONTENT
-        positions[NAMES if named else plain].append(i)
+        positions[NUMBERS if number else NEGATION if negations(word) else NAMES if named else plain].append(i)
     return positions
 
 
@@ -46,6 +54,9 @@ def damaged(question: Question, kind: str, lower: frozenset[str]) -> tuple[str, 
     """Return the damaged human translation of a question, and the number of words that are removed or moved."""
     words, rng = question.reference_text.split(), rng_for(0, question.id, kind)
     positions = kinds_of(words, lower)
+    if kind == ROLE:
+        swapped = ROLES.sub(r"\3\2\1", " ".join(words)).split()
+        return " ".join(swapped), sum(a != b for a, b in zip(words, swapped, strict=True))
     if kind == ORDER:
         chosen = sorted(rng.sample(range(len(words)), min(max(2, len(positions[NAMES])), len(words))))
         moved = dict(zip(chosen, deranged(chosen, rng), strict=True))
@@ -66,7 +77,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
         questions = load_questions(name)
         lower = frozenset(w.strip(MARKS) for q in questions for w in q.reference_text.split() if w[0].islower())
         entries = []
-        for kind in (INTACT, NAMES, CONTENT, FUNCTION, ORDER):
+        for kind in (INTACT, *KINDS):
             made = [damaged(question, kind, lower) for question in questions]
             yield Row((name, "-", kind), "words", sum(n for _, n in made), n=len(made), unit="words")
             path = runs / "dose" / f"{name}-{kind.replace(' ', '-')}.txt"
@@ -88,16 +99,16 @@ TABLE += [Column(m, f"{m}, {g}", sign=True, cell={"guesser": g}) for g in GUESSE
 
 def picture(ledger: Ledger) -> plots.Figure:
     """Draw the change of EW by each kind of damage, a panel for each data set and a colour for each guesser."""
-    kinds = (NAMES, CONTENT, FUNCTION, ORDER)
     panels: dict[str, list[plots.Dot]] = {name: [] for name in SETS}
-    for name, (y, kind), (i, guesser) in product(SETS, enumerate(kinds), enumerate(GUESSERS)):
+    for name, (y, kind), (i, guesser) in product(SETS, enumerate(KINDS), enumerate(GUESSERS)):
         row = ledger.one("ew", dataset=name, guesser=guesser, damage=kind)
-        if row is not None and row.low is not None:  # otherwise too few questions differ
-            panels[name].append(plots.Dot(y + 0.2 * (i - 1), row, i, guesser))
-    return plots.forest(panels, kinds, plots.PAGE, "change of expected wins, equal numbers of words damaged")
+        if row is not None:  # without an interval if too few questions differ
+            shown = row if row.low is not None else replace(row, low=row.value, high=row.value)
+            panels[name].append(plots.Dot(y + 0.2 * (i - 1), shown, i, guesser))
+    return plots.forest(panels, KINDS, plots.PAGE, "change of expected wins, equal numbers of words damaged (or all of a rarer kind)")
 
 
-ABOUT = "equal numbers of names, other content words and function words removed, or of words moved"
+ABOUT = "equal numbers of names and other words removed, or of words moved"
 COLUMNS, BLOCKS = ("dataset", "guesser", "damage"), {name: pivot(("damage",), TABLE, dataset=name) for name in SETS}
 INPUTS, FIGURES = inputs_of(GUESSERS, SETS), {"docs/dose.png": picture}
 ITEMS = (Item("dose", ABOUT, "", COLUMNS, measure, INPUTS, BLOCKS, FIGURES),)

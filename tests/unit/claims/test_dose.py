@@ -30,3 +30,14 @@ def test_order_moves_as_many_words_as_there_are_names() -> None:
     moved = text_of(dose.ORDER)
     assert sorted(moved) == sorted(TEXT.split())
     assert sum(a != b for a, b in zip(moved, TEXT.split(), strict=True)) == 3
+
+
+def test_kinds_with_fewer_words_are_damaged_in_full() -> None:
+    text = "In 146 Rome defeated Carthage and did not rest near Athens or Sparta"
+    question = Question("q", "d", "es", (("uno",),), (text,), "Rome")
+    for kind, expected, changed in (
+        (dose.NUMBERS, text.replace("146 ", ""), 1),
+        (dose.NEGATION, text.replace("not ", ""), 1),
+        (dose.ROLE, text.replace("Rome defeated Carthage", "Carthage defeated Rome"), 2),
+    ):
+        assert dose.damaged(question, kind, LOWER) == (expected, changed)
