@@ -105,7 +105,9 @@ def picture(ledger: Ledger) -> plots.Figure:
         if row is not None:  # without an interval if too few questions differ
             shown = row if row.low is not None else replace(row, low=row.value, high=row.value)
             panels[name].append(plots.Dot(y + 0.2 * (i - 1), shown, i, guesser))
-    return plots.forest(panels, KINDS, plots.PAGE, "change of expected wins, equal numbers of words damaged (or all of a rarer kind)")
+    return plots.forest(
+        panels, KINDS, plots.PAGE, "change of expected wins, equal numbers of words damaged (or all of a rarer kind)"
+    )
 
 
 ABOUT = "equal numbers of names and other words removed, or of words moved"
