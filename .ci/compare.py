@@ -1,8 +1,8 @@
 """Compare the two runs of the test suite that `.ci/run` makes: `python .ci/compare.py FOLDER`.
 
-The folder has the JUnit file, the output and the peak memory of each run.  The exit status is 1 if a process needed
-more than `LIMIT`, or if a test was skipped in both runs, unless its reason is an external requirement (`EXTERNAL` of
-tests/needs.py).
+The folder has the JUnit file, the output and the peak memory of each run.  The exit status is 1 if a test was skipped
+in both runs, unless its reason is an external requirement (`EXTERNAL` of tests/needs.py).  A process that needed more
+than `LIMIT` is reported.
 """
 
 import json
@@ -50,7 +50,7 @@ def main(folder: Path) -> int:
         listed = ", ".join(f"{n} {outcome}" for outcome, n in counts.items())
         print(f"{name}: {listed}; {peak['MiB']} MiB ({peak['process']})")
         if peak["MiB"] > LIMIT:
-            problems.append(f"{name}: one process needed {peak['MiB']} MiB, more than {LIMIT}")
+            print(f"{name}: one process needed more than {LIMIT} MiB")
     for test, (outcome, reason) in runs["full"].items():
         if outcome == "skipped" and skipped(test, runs["bare"]) and not external(reason):
             problems.append(f"{test} is skipped in both runs: {reason}")
