@@ -177,8 +177,9 @@ def finished(config: AblationConfig, runs: Path, wanted: Callable[[Cell], bool] 
 
 def left_out(config: AblationConfig, results: Results) -> list[LeftOut]:
     """Return the translators and sweeps of a config that have no results, for the languages of the results."""
-    made = {(result.cell.family, source_language(result.dataset)) for result in results}
-    languages = {language for _, language in made}
+    language_of = {dataset: source_language(dataset) for dataset in {result.dataset for result in results}}
+    made = {(result.cell.family, language_of[result.dataset]) for result in results}
+    languages = set(language_of.values())
     gone: dict[str, str] = {}
     for system in config.translators:
         language = code_of(system.language)

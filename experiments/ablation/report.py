@@ -50,9 +50,10 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
     config = following(load_study(config_path, AblationConfig, words), words, workers)
     rows = finished(config, runs)
     frame, lines, outputs, panels = rows.systems, all_series(rows), Outputs(runs / config.name), panels_of(config, rows)
+    gone = left_out(config, rows)
     outputs.rows("table.csv", COLUMNS, rows.frame.rows)
     outputs.rows("systems.csv", frame.columns, frame.rows)
-    outputs.differences((row for series in lines for row in differences(series)), left_out(config, rows), show=False)
+    outputs.differences((row for series in lines for row in differences(series)), gone, show=False)
     if peaks := [peak(series) for series in lines if "ew" in series.metrics]:
         show(Table(PEAK, peaks, {"EW": 3}))
     report = ["# Expected wins and translation quality over k"]
@@ -66,7 +67,7 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
         lacking = list(missing(of_dataset, panels))
         print(*(f"{line}\n" for line in lacking), sep="", end="", file=sys.stderr)
         report += [text for line in lacking for text in (line, "")] + [*tables(frame, of_dataset, panels)]
-    report += [f"Left out: {out.label}: {out.reason}" for out in left_out(config, rows)]
+    report += [f"Left out: {out.label}: {out.reason}" for out in gone]
     outputs.write("report.md", "\n".join(report) + "\n")
     if any(row.cell.seed is not None for row in rows):
         outputs.rows("seeds.csv", training.COLUMNS, training.rows_of(rows, config.resamples))
