@@ -155,7 +155,9 @@ def _download(item: Entry) -> Path:
     from requests.adapters import HTTPAdapter, Retry
 
     target, session = _cached(item), requests.Session()
-    retries = Retry(ATTEMPTS - 1, backoff_factor=WAIT, status_forcelist=BUSY, respect_retry_after_header=False)
+    retries = Retry(  # only one retry, without a pause, if there is no connection
+        ATTEMPTS - 1, connect=1, backoff_factor=WAIT, status_forcelist=BUSY, respect_retry_after_header=False
+    )
     for scheme in ("https://", "http://"):
         session.mount(scheme, HTTPAdapter(max_retries=retries))
     headers = {"Accept-Encoding": "identity"}
