@@ -214,7 +214,10 @@ class Board:
             return db.execute(query, (time.time(), id)).rowcount
 
     def remove(self, code: str, name: str) -> None:
-        """Delete a model, its results and its files, and free its name.  Raises NotFound if it is unknown."""
+        """Delete a model, its results and its files, but not the digests of its answers, and free its name.
+
+        Raises NotFound if it is unknown.
+        """
         query = "SELECT d.name, e.prefix FROM evaluations e JOIN datasets d ON d.id = e.dataset WHERE e.model = ?"
         with self._model(code, name) as (db, id, kind):
             files = [predictions_path(code, name, *row) for row in db.execute(query, (id,)).fetchall()]

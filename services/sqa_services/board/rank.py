@@ -1,6 +1,7 @@
 """Rank of models: weighted metrics.
 
 rank      place by Dynascore, or by performance if there is no Dynascore; equal scores share a place
+note      "copy of NAME" for a copy of another submission, which has no rank
 interval  95% interval of the performance on the data set, or None for several data sets
 """
 
@@ -12,10 +13,11 @@ import numpy as np
 
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.files.records import parse_json
+from sqa_services.board.copies import originals
 from sqa_services.board.metrics import Meta, meta_of
 from sqa_services.board.task import Task
 
-VERSION = 5
+VERSION = 6
 CUTOFF = 0.0001  # minimum difference in performance, as a share of the largest performance
 STANDING = ("dynascore", "rank", "interval")  # columns of a row that are null until computed
 Row = dict[str, Any]  # row of the leaderboard
@@ -27,15 +29,16 @@ def rank(task: Task, models: Rows, done: Rows, of_data: Sequence[str], weights: 
     """Return the rows of a leaderboard, best first, and the reason for a missing Dynascore."""
     values = _values(done)
     needed = dict.fromkeys((task.perf_metric, *(metric for metric, weight in weights.items() if weight)))
-    rows: list[Row] = []
+    rows, copied = list[Row](), originals(models, done, of_data)
     for model in models:
         means = _means(task, [values.get((model["name"], data), {}) for data in of_data])
         about = {key: model[key] for key in ("kind", "created")} | {"run_here": model["kind"] == "config"}
         missing, standing = [metric for metric in needed if metric not in means], dict.fromkeys(STANDING)
         if len(of_data) == 1 and not missing:
             standing["interval"] = values[model["name"], of_data[0]]["intervals"].get(task.perf_metric)
+        about["note"] = f"copy of {copied[model['name']]}" if model["name"] in copied else ""
         rows.append({"model": model["name"], **about, "metrics": means, "missing": missing, **standing})
-    ranked, refusal = [row for row in rows if not row["missing"]], None
+    ranked, refusal = [row for row in rows if not row["missing"] and not row["note"]], None
     try:
         metas = {name: meta_of(name) for name in task.metrics}
         scores = dynascore([row["metrics"] for row in ranked], task.perf_metric, weights, metas)
@@ -44,7 +47,7 @@ def rank(task: Task, models: Rows, done: Rows, of_data: Sequence[str], weights: 
     except NotComputable as error:
         refusal = str(error)
     rows.sort(key=lambda row: _order(row, task))
-    best = [row for row in rows if not row["missing"]]
+    best = [row for row in rows if not row["missing"] and not row["note"]]
     for index, row in enumerate(best):
         same = index and _order(best[index - 1], task) == _order(row, task)
         row["rank"] = best[index - 1]["rank"] if same else index + 1

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sqa.core.answers import key
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
@@ -111,6 +112,12 @@ class QuestionTask(Task):
     def answer(self, prediction: Answer) -> str:
         """Return the top guess on the complete translation."""
         return prediction.page
+
+    def answer_at(self, prediction: Answer) -> Any:
+        """Return the answer at the first buzz, or at the end if there is none, and the sentence and words read."""
+        steps = [*zip(prediction.emissions, prediction.guesses or (), prediction.buzzes or (), strict=False)]
+        answered = ([step for step in steps if step[2].buzz] or steps[-1:])[:1]  # empty without words
+        return [[key(guesses[0].page) if guesses else "", word.sentence, word.g] for word, guesses, _ in answered]
 
     def check_model(self, kind: str, model: bytes) -> None:
         """Raise ConfigError for an invalid config, or DataError for an invalid or empty submission."""

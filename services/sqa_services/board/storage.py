@@ -11,6 +11,7 @@ Names are unique within a task.  Times are seconds since 1970.
     datasets/<task>/[<prefix>-]<name>.jsonl               examples, as in Dynabench
     models/<task>/<name>.<kind>                           a submission, or a run's config
     predictions/<task>/<model>/[<prefix>-]<name>.jsonl    responses of a model
+    answers/<task>/<name>/<created>-<model>.json          digests of its answers, also of a deleted model
 """
 
 import json

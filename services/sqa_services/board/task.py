@@ -88,6 +88,9 @@ class Task(ABC):
     def answer(self, prediction: Any) -> str:
         """Return the answer in a prediction, which should be the same on perturbed copies."""
 
+    def answer_at(self, prediction: Any) -> Any:  # noqa: B027
+        """Return an answer and its position as JSON values, by which copies are found, or None to find no copies."""
+
     @abstractmethod
     def check_model(self, kind: str, model: bytes) -> None:
         """Raise ConfigError or DataError if a file cannot be a model of this kind."""

@@ -18,6 +18,7 @@ from sqa.core.significance import bootstrap
 from sqa.results import defined
 from sqa_services.board import queue
 from sqa_services.board.board import Board
+from sqa_services.board.copies import alike
 from sqa_services.board.metrics import JOB, Job, additive, get_accuracy, get_unperturbed_percent, metric, pretty
 from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.task import Task, answer_all
@@ -200,7 +201,9 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
     board.files.write(predictions_path(code, name, data["name"], prefix), as_lines(responses))
     labels = list(map(task.label, examples))
     if not prefix:
-        return {**evaluate(task, labels, predictions, data["seed"]), "job": _job_metrics(job)}
+        result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job_metrics(job)}
+        answers = {each["id"]: task.answer_at(each["pred"]) for each in predictions}
+        return {**result, "alike": alike(board.files, model, data["name"], answers)}
     originals = read(data_path(code, data["name"]))
     before = answer_all(task, read(predictions_path(code, name, data["name"])), originals)
     targets = list(map(task.label, originals))

@@ -127,9 +127,9 @@ def leaderboard(
     rows = []
     for row in ranked["rows"]:
         numbers = [row["dynascore"], *(row["metrics"].get(name) for name in metrics)]
-        standing = [row["rank"] or "-", "run here" if row["run_here"] else "unverified"]
+        standing = [row["rank"] or "-", "run here" if row["run_here"] else "unverified", row["note"]]
         rows.append([row["model"], *numbers, ",".join(row["missing"]), *standing])
-    header = ["model", "dynascore", *metrics, "missing", "rank", "made"]
+    header = ["model", "dynascore", *metrics, "missing", "rank", "made", "note"]
     show(Table(header, rows, dict.fromkeys(header, 4)))
     if ranked["refusal"]:
         print(f"sqa: {ranked['refusal']}", file=sys.stderr)

@@ -14,7 +14,7 @@ function showDetail() {
   const row = state.board.rows.find((r) => r.model === model.name);
   const made = model.kind === "submission" ? "unverified: a file" : "run here";
   const waits = state.evaluations.some((e) => e.model === model.name && (e.state === "queued" || e.state === "running"));
-  const standing = row && row.rank ? `rank ${row.rank}` : waits ? "not scored yet" : "no rank";
+  const standing = row && row.rank ? `rank ${row.rank}` : waits ? "not scored yet" : row?.note || "no rank";
   $("standing").textContent = `${standing}; ${made}, ${day(model.created)}`;
   $("numbers").textContent = row ? numbersOf(row) : "";
   showActions(model);

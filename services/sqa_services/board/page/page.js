@@ -94,7 +94,7 @@ async function showBoard() {
 function rankRow(row, metrics) {
   const open = make("button", row.model, { type: "button" });
   open.addEventListener("click", () => { state.model = row.model; guarded(async () => { await showBoard(); await showModel(); }); });
-  const mark = row.run_here ? "run here" : "unverified";
+  const mark = `${row.run_here ? "run here" : "unverified"}${row.note && `, ${row.note}`}`;
   const made = line([row.rank ?? "–", open, number(row.dynascore), number(row.metrics[metrics[0]]), interval(row.interval),
     make("span", mark, { className: "mark" }), day(row.created),
     ...metrics.slice(1).map((name) => number(row.metrics[name])), row.missing.join(", ")]);

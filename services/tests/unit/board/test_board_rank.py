@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import board_task
 import pytest
@@ -10,6 +11,8 @@ from board_task import RIGHT, Row, model, submission
 
 from sqa.core.errors import ConfigError
 from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.data.own_questions import record_of
 from sqa_services.board import worker
 from sqa_services.board.board import Board
 from sqa_services.board.storage import VERSION, as_lines
@@ -61,6 +64,43 @@ def honest(late: float, q: Question, i: int) -> Iterator[Row]:
         g = min(step + 3, len(q.words))
         sure = g >= late * len(q.words)
         yield word.lower(), g, q.page if sure and i % 2 else f"page {i}", sure
+
+
+def changed(answers: int, q: Question, i: int) -> Iterator[Row]:
+    """Yield the rows of `honest` with one changed letter in each word, and with other answers to some questions."""
+    for word, g, guess, buzz in honest(0.75, q, i):
+        yield word[:-1] + "x", g, f"page of {answers}" if i < answers else guess.upper(), buzz
+
+
+def ranks(board: Board) -> dict[str, tuple[int | None, str]]:
+    worker.work(board, until_empty=True)
+    return {row["model"]: (row["rank"], row["note"]) for row in board.leaderboard("sqa-es", {"ew": 1.0})["rows"]}
+
+
+def test_changed_copies_have_no_rank(board: Board) -> None:
+    board.register_dataset("sqa-es", "mini", "mini-es")
+    models = {"first": partial(honest, 0.75), "later": partial(honest, 0.9)}
+    models |= {"copy": partial(changed, 2), "similar": partial(changed, 3)}  # 43 and 42 of 45 answers are equal
+    for name, of in models.items():
+        board.register_model("sqa-es", name, "submission", as_lines(submission(of)))
+    before = ranks(board)
+    assert before["copy"] == (None, "copy of first")
+    assert sorted(before[name] for name in ("first", "later", "similar")) == [(1, ""), (2, ""), (3, "")]
+    assert [row["dynascore"] for row in board.leaderboard("sqa-es", {"ew": 1.0})["rows"] if row["note"]] == [None]
+    board.remove("sqa-es", "first")
+    board.register_model("sqa-es", "late", "submission", as_lines(submission(partial(changed, 1))))
+    assert ranks(board)["copy"] == ranks(board)["late"] == (None, "copy of first")
+    board.register_model("sqa-es", "first", "submission", as_lines(submission(models["first"])))
+    assert ranks(board) == before | {"late": (None, "copy of first")}  # the resubmission is not a copy
+
+
+def test_small_data_sets_have_no_copies(board: Board, tmp_path: Path) -> None:
+    lines = as_lines(map(record_of, load_questions("mini-es")[:9]))
+    (tmp_path / "few.jsonl").write_bytes(lines)
+    board.register_dataset("sqa-es", "few", str(tmp_path / "few.jsonl"))
+    for name in ("first", "copy"):
+        board.register_model("sqa-es", name, "submission", as_lines(submission(partial(honest, 0.75))))
+    assert {note for _, note in ranks(board).values()} == {""}
 
 
 def test_models_of_one_data_set_have_intervals(board: Board) -> None:
