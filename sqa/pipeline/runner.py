@@ -92,7 +92,7 @@ def run_all(
     jobs = [Job(configs[i], partial(_files, configs[i]), beside=beside[i] if beside else "") for i in missing]
     costs = [_cost(job, workshop) for job in jobs]
     left = len(jobs)
-    with bar("runs", sum(costs), unit="words", unit_scale=True, disable=not progress or not jobs) as shown:
+    with bar("runs", sum(costs), unit="words", unit_scale=True, smoothing=0, disable=not progress or not jobs) as shown:
         for index, files in run_jobs(jobs, Store(runs), workers) if jobs else ():
             unpack(files, paths[missing[index]])
             left -= 1

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqa.files.atomic import bytes_digest
+from sqa.files.records import parse_json
 from sqa_services.board.storage import Files
 
 SHARE, FEWEST = 0.95, 10  # minimum share of equal answers of a copy; minimum number of questions
@@ -26,7 +27,7 @@ def alike(files: Files, model: Mapping[str, Any], dataset: str, answers: Mapping
     mine = {bytes_digest(json.dumps(answer).encode())[:16] for answer in answers.items()}
     path = f"answers/{model['task']}/{dataset}/{model['created']}-{model['name']}.json"
     files.write(path, json.dumps({"model": own, "answers": sorted(mine)}).encode())
-    others = [json.loads(file.read_bytes()) for file in (files.root / path).parent.glob("*.json")]
+    others = [parse_json(file.read_bytes()) for file in (files.root / path).parent.glob("*.json")]
     same = [other["model"] for other in others if len(mine.intersection(other["answers"])) >= SHARE * len(answers)]
     return [sorted([own, other]) for other in same if other != own]
 

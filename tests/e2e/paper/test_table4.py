@@ -189,7 +189,7 @@ def test_bad_configs_are_refused(data, changes, problem):
     refused(ConfigError, problem, load, configure(data, **changes), Table4Config)
 
 
-@pytest.mark.needs("statistical")
+@pytest.mark.needs("statistical", "babel")
 def test_table4_trains_on_other_questions_only(data, monkeypatch):
     """The model is trained on word-for-word translations of questions that Table 4 does not ask."""
     from experiments.paper import xor_translator
