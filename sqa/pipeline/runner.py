@@ -84,7 +84,8 @@ def run_all(
 ) -> list[RunFolder]:
     """Run each config, write its folder, and return the folders in order; finished runs are loaded.
 
-    progress: show a bar that counts runs.  workers: as in `run_jobs`.  beside: `Job.beside` of each config.
+    progress: show a bar over the source words of the runs, with the newest value.  workers: as in `run_jobs`.
+    beside: `Job.beside` of each config.
     """
     workshop, paths = workshop_of(Store(runs.resolve())), [runs / config.name for config in configs]
     saved = [workshop.finished(config, path) for config, path in zip(configs, paths, strict=True)]
@@ -96,12 +97,12 @@ def run_all(
         for index, files in run_jobs(jobs, Store(runs), workers) if jobs else ():
             unpack(files, paths[missing[index]])
             left -= 1
-            folder = read(paths[missing[index]])
+            saved[missing[index]] = folder = read(paths[missing[index]])
             row = next(iter(folder.report.values()))
             about = f"{len(configs) - left} of {len(configs)} runs; {folder.config.name}: {row.metric} {row.value}"
             shown.set_postfix_str(about, refresh=False)
             shown.update(costs[index])
-    return [folder or read(path) for folder, path in zip(saved, paths, strict=True)]
+    return [folder for folder in saved if folder is not None]
 
 
 def _cost(job: Job, workshop: Workshop) -> int:
