@@ -21,7 +21,7 @@ from sqa.files.atomic import write_text
 from sqa.files.store import Stage, Store
 from sqa.report import plots
 from sqa.report.plots import save, style
-from sqa.results import Frame, Row, Table, markdown, row_of, show_lines
+from sqa.results import Frame, Row, Table, row_of, show_lines
 
 CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a table of differences
 DIFFERENCES = (*CLAIM, "difference", "low", "high", "questions", "note")
@@ -129,8 +129,9 @@ def beside(item: str) -> list[str]:
 
 
 def side_by_side() -> list[str]:
-    """Return the findings of all items as a Markdown table."""
-    return markdown(("item", *KEYS), [[row[key].strip() for key in ("item", *KEYS)] for row in _rows()])
+    """Return the findings of all items as Markdown, a section for each item."""
+    rows = [(f"## {row['item']}", *(f"- **{key.capitalize()}:** {row[key]}" for key in KEYS)) for row in _rows()]
+    return [line for title, *findings in rows for line in ("", title, "", *findings)]
 
 
 def _rows() -> list[dict[str, str]]:
