@@ -106,24 +106,6 @@ class Board:
         row = {"seed": seed, "prefixes": [*copies], "examples": len(originals)}
         return self._add("datasets", task, name, row, files)
 
-    def preview(self, code: str, name: str, kinds: Sequence[str], most: int = 3) -> Row:
-        """Return what `perturb` would add to a data set, without storing anything.
-
-        Returns a dict that maps each perturbation to its "prefix", the number "n" of changed examples, and at most
-        `most` pairs of "examples", the inputs "before" and "after".
-        """
-        task, originals, copies = self._perturbed(code, name, kinds)
-        by_id = {example[task.input_keys[0]]: example for example in originals}
-        found: Row = {}
-        for prefix, rows in copies.items():
-            for copy in rows:
-                entry = found.setdefault(copy["transform"], {"prefix": prefix, "n": 0, "examples": []})
-                entry["n"] += 1
-                if len(entry["examples"]) < most:
-                    pair = {"before": task.inputs(by_id[copy["input_id"]]), "after": task.inputs(copy)}
-                    entry["examples"].append(pair)
-        return found
-
     def perturb(self, code: str, name: str, kinds: Sequence[str]) -> Row:
         """Add perturbed copies to a data set and queue every model on them.
 
@@ -133,7 +115,12 @@ class Board:
         Raises:
             Taken: The data set already has copies of a family.
         """
-        _, _, copies = self._perturbed(code, name, kinds)
+        task, (row, prefix) = self.task(code), self.dataset(code, name)
+        if prefix or not kinds:
+            raise ConfigError("perturb: name a data set without a prefix, and at least one kind")
+        copies = task.perturb(self.files.read_lines(data_path(code, name)), kinds, row["seed"])
+        if not copies:
+            raise ConfigError(f"perturb: {', '.join(kinds)} changes no example of {name}")
         with self.database.writing() as db:
             this = "WHERE task = ? AND name = ?"
             present = json.loads(db.execute(f"SELECT prefixes FROM datasets {this}", (code, name)).fetchone()[0])
@@ -143,17 +130,6 @@ class Board:
                 self.files.write(data_path(code, name, prefix), as_lines(rows))
             db.execute(f"UPDATE datasets SET prefixes = ? {this}", (json.dumps([*present, *copies]), code, name))
             return {"prefixes": [*copies], "queued": queue.fill(db)}
-
-    def _perturbed(self, code: str, name: str, kinds: Sequence[str]) -> tuple[Task, list[Example], dict[str, Any]]:
-        """Return the task, the examples of a data set, and their perturbed copies by prefix."""
-        task, (row, prefix) = self.task(code), self.dataset(code, name)
-        if prefix or not kinds:
-            raise ConfigError("perturb: name a data set without a prefix, and at least one kind")
-        originals = self.files.read_lines(data_path(code, row["name"]))
-        copies = task.perturb(originals, kinds, row["seed"])
-        if not copies:
-            raise ConfigError(f"perturb: {', '.join(kinds)} changes no example of {name}")
-        return task, originals, copies
 
     def register_model(self, code: str, name: str, kind: str, data: bytes) -> Row:
         """Store a model's file, and queue its evaluation on every data set of the task."""

@@ -3,15 +3,14 @@
     GET /api/tasks                                    GET /api/tasks/TASK/leaderboard?weights=ew=4,dal=1&dataset=NAME
     GET /api/tasks/TASK/datasets
     GET /api/tasks/TASK/datasets/NAME/examples        (the inputs of models; NAME may be PREFIX-NAME)
-    GET, POST /api/tasks/TASK/datasets/NAME/perturbations (preview and addition of copies, for owners)
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
     POST /api/tasks/TASK/models/NAME/requeue          DELETE /api/tasks/TASK/models/NAME
     GET /api/tasks/TASK/evaluations?state=done
     GET /api/status, /api/me
 
 Models uploaded over HTTP are submissions.  Configs can start programs, so only `sqa board` registers them.  It also
-registers data sets.  Beyond loopback, submissions need the owners' or the submitters' token, and all other writes need
-the owners' token.  On loopback, requests for other host names are refused (DNS rebinding).
+registers and perturbs data sets.  Beyond loopback, submissions need the owners' or the submitters' token, and all other
+writes need the owners' token.  On loopback, requests for other host names are refused (DNS rebinding).
 """
 
 import json
@@ -23,14 +22,13 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, FastAPI, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
 
 from sqa.core.errors import SqaError
 from sqa.core.schema import Count, checked
 from sqa_services.board import queue
 from sqa_services.board.board import Board
 from sqa_services.board.rank import about_metrics
-from sqa_services.board.task import Denied, NotFound, Taken, TooMany, Unscorable
+from sqa_services.board.task import NotFound, Taken, TooMany
 from sqa_services.net.address import SHORTEST, Address
 from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, same
 from sqa_services.net.server import page_files, run_app
@@ -44,23 +42,13 @@ SUBMISSION: dict[str, Any] = {
     }
 }
 OWNER, SUBMITTER = "owner", "submitter"  # holders of the two tokens
-REASONS = 1000  # reasons listed for a refused submission
-STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
+STATUS = ((Taken, 409), (NotFound, 404), (TooMany, 429))
 
 TaskCode = Annotated[str, Path(pattern=NAME, examples=["sqa-es"])]
 Name = Annotated[str, Path(pattern=NAME, examples=["mini"])]
 CopyName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,125}$", examples=["robustness-mini"])]
 State = Literal["queued", "running", "done", "failed"]
-Kind = Annotated[str, Field(pattern="^[a-z-]{1,40}$", examples=["typos"])]  # without ":", which would run a file
 Rows = list[dict[str, Any]]
-
-
-class Perturbed(BaseModel):
-    """Kinds of perturbation."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    kinds: Annotated[list[Kind], Field(min_length=1, max_length=20)]
 
 
 class Ascii(JSONResponse):
@@ -151,7 +139,9 @@ def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
 
     def owner(caller: str = authenticated) -> None:
         if caller != OWNER:
-            raise Denied("this request needs the owners' token")
+            raise HTTPException(403, "this request needs the owners' token")
+
+    owners = [Depends(owner)]
 
     @app.get("/api/me")
     def me(caller: str = authenticated) -> dict[str, str]:
@@ -167,28 +157,12 @@ def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
         register = partial(board.register_model, task, name, "submission", await request.body())
         return await to_thread.run_sync(register, limiter=one_at_a_time)
 
-    _add_owners(app, board, [Depends(owner)])
-
-
-def _add_owners(app: FastAPI, board: Board, owner: list[Any]) -> None:
-    """Add the routes of owners: perturbation of data sets, requeueing and deletion of models."""
-
-    @app.get("/api/tasks/{task}/datasets/{name}/perturbations", dependencies=owner)
-    def preview(task: TaskCode, name: Name, kind: Annotated[list[Kind], Query(max_length=20)]) -> dict[str, Any]:
-        """The copies that a perturbation would add: their number, and the first ones beside their originals."""
-        return board.preview(task, name, kind)
-
-    @app.post("/api/tasks/{task}/datasets/{name}/perturbations", status_code=201, dependencies=owner)
-    def perturb(task: TaskCode, name: Name, asked: Perturbed) -> dict[str, Any]:
-        """Add perturbed copies to a data set, and queue every model on them."""
-        return board.perturb(task, name, asked.kinds)
-
-    @app.post("/api/tasks/{task}/models/{name}/requeue", dependencies=owner)
+    @app.post("/api/tasks/{task}/models/{name}/requeue", dependencies=owners)
     def requeue(task: TaskCode, name: Name) -> dict[str, int]:
         """Queue the failed evaluations of a submission again."""
         return {"queued": board.requeue(task, name)}
 
-    @app.delete("/api/tasks/{task}/models/{name}", status_code=204, dependencies=owner)
+    @app.delete("/api/tasks/{task}/models/{name}", status_code=204, dependencies=owners)
     def delete(task: TaskCode, name: Name) -> None:
         """Delete a submission, its scores and its files."""
         board.remove(task, name)
@@ -245,12 +219,9 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
 
 
 async def _deliberate(_: Request, error: Exception) -> Response:
-    """Convert an error to a 4xx response, with the reasons why a submission cannot be scored."""
+    """Convert an error to a 4xx response."""
     status = next((status for kind, status in STATUS if isinstance(error, kind)), 400)
-    content: dict[str, Any] = {"detail": str(error)}
-    if isinstance(error, Unscorable):
-        content |= {"reasons": error.reasons[:REASONS], "more": max(0, len(error.reasons) - REASONS)}
-    return Ascii(content, status)
+    return Ascii({"detail": str(error)}, status)
 
 
 async def _invalid(_: Request, error: Exception) -> Response:

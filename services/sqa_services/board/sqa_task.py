@@ -31,8 +31,8 @@ from sqa.files.store import Store, blocks_of
 from sqa.pipeline import engine
 from sqa.pipeline.config import RunConfig, run_in
 from sqa_services.board.metrics import Answer, Job
-from sqa_services.board.task import Example, Response, Task, Unscorable, joined
-from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
+from sqa_services.board.task import Example, Response, Task, joined
+from sqa_services.protocols.submission import fitted, rows_of
 
 UNTIL = "buzz"  # the board computes the scores itself
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -129,8 +129,8 @@ class QuestionTask(Task):
         problems: list[str] = []
         rows, _ = rows_of(lines_of([model], "submission"), problems)
         if problems:
-            reasons = [problem[:SHOWN_OF_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
-            raise Unscorable("submission", reasons, "see `sqa validate sqa --schema`")
+            shown = joined([problem[:SHOWN_OF_PROBLEM] for problem in problems])
+            raise DataError(f"submission: {shown}; `sqa validate sqa` lists all problems")
         if not rows:
             raise DataError("submission: has no rows")
 

@@ -25,23 +25,6 @@ def joined(problems: Sequence[str]) -> str:
     return "; ".join(problems[:SHOWN]) + more
 
 
-class Unscorable(DataError):
-    """Raised for a model that can never be scored; holds all reasons."""
-
-    def __init__(self, what: str, reasons: Sequence[str], remedy: str) -> None:
-        self.reasons = reasons
-        self.given = (what, reasons, remedy)
-        super().__init__(f"{what}: {joined(reasons)}; {remedy}")
-
-    def __reduce__(self) -> tuple[type["Unscorable"], tuple[str, Sequence[str], str]]:
-        """Make the error picklable, since it passes between processes."""
-        return Unscorable, self.given
-
-
-class Denied(SqaError):
-    """Raised for an action that needs the owners' token."""
-
-
 class Taken(ConfigError):
     """Raised for a name that is already in use."""
 

@@ -68,14 +68,12 @@ def perturb(
     task: TaskCode,
     name: Name,
     kinds: Annotated[list[str], argument("KIND...", "Kinds of perturbation, or all.")],
-    preview: Annotated[bool, Option("--preview", help="Print examples of the copies and add nothing.")] = False,
 ) -> None:
     """Add perturbed copies to a registered data set, and queue every model on them."""
     from sqa.data.perturb import PERTURBATIONS
 
-    board, chosen = _board(context), list(PERTURBATIONS) if kinds == ["all"] else kinds
-    found = (board.preview if preview else board.perturb)(task, name, chosen)
-    print(json.dumps(found, ensure_ascii=False, indent=2 if preview else None))
+    chosen = list(PERTURBATIONS) if kinds == ["all"] else kinds
+    print(json.dumps(_board(context).perturb(task, name, chosen)))
 
 
 @board_app.command()

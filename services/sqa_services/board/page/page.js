@@ -17,9 +17,8 @@ async function ask(method, path, body) {
   if (reply.ok) return text ? JSON.parse(text) : null;
   let found = {};
   try { found = JSON.parse(text); } catch { /* responses of a proxy or of the size limit are not JSON */ }
-  const error = new Error(typeof found.detail === "string" ? found.detail : `${reply.status} from ${path}`);
-  error.reasons = found.reasons || (Array.isArray(found.detail) ? found.detail.map((d) => `${d.loc.join(".")}: ${d.msg}`) : []);
-  throw error;
+  const said = Array.isArray(found.detail) ? found.detail.map((d) => `${d.loc.join(".")}: ${d.msg}`).join("; ") : found.detail;
+  throw new Error(said || `${reply.status} from ${path}`);
 }
 
 const get = (path) => ask("GET", path);

@@ -112,7 +112,7 @@ def test_visitor_signs_in_and_submits(browser: Any, board: Board, tmp_path: Path
         page.fill("#upload [name=name]", "mine")
         page.set_input_files("#upload [name=file]", bad)
         page.click("#upload button")
-        page.wait_for_selector("#refused li >> text=not JSON")
+        page.wait_for_selector("#problem >> text=not JSON")
         page.set_input_files("#upload [name=file]", good)
         page.click("#upload button")
         page.wait_for_selector("#detail h2 >> text=mine")

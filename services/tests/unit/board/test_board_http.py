@@ -42,8 +42,6 @@ def test_submitted_model_reaches_the_leaderboard(board: Board, owner: Person) ->
         ("PUT", f"{ES}/models/m", b"\xff", 400),
         ("PUT", f"{ES}/models/m", b"dataset: {name: mini-es}\ntranslator: {name: waitk}\n", 400),  # not a valid run
         ("PUT", f"{ES}/models/" + "m" * 64, b"{}", 422),
-        ("POST", f"{TOY}/datasets/data/perturbations", b"[" * 50_000, 422),
-        ("POST", f"{TOY}/datasets/data/perturbations", b'{"kinds": ["\\ud800"]}', 422),
         ("POST", f"{TOY}/models/m", b"", 405),
         ("GET", "/docs", None, 404),
     ],
@@ -94,21 +92,6 @@ def test_only_owners_change_a_model(board: Board, owner: Person, submitter: Pers
     assert submitter.submit("m", model()).status_code == 201  # the name is available again
 
 
-def test_only_owners_perturb_a_data_set(board: Board, owner: Person, submitter: Person) -> None:
-    board.register_dataset("toy", "data", board_task.EXAMPLES)
-    path, asked = f"{TOY}/datasets/data/perturbations", {"json": {"kinds": ["casing"]}}
-    for person, status in ((Person(owner.url), 401), (submitter, 403)):
-        assert person.get(path, kind="casing").status_code == status
-        assert person.ask("POST", path, **asked).status_code == status
-    shown = owner.get(path, kind="casing").json()["casing"]
-    assert shown["n"] == 2 and board.datasets("toy")[0]["prefixes"] == []
-    made = owner.ask("POST", path, **asked)
-    assert made.status_code == 201 and made.json() == {"prefixes": ["robustness"], "queued": 0}
-    assert owner.ask("POST", path, **asked).status_code == 409
-    own = owner.ask("POST", path, json={"kinds": ["file.py:build"]})
-    assert own.status_code == 422  # a file would run on the server
-
-
 # ----------------------------------------------------------------------------------------------------- at upload
 
 
@@ -119,8 +102,7 @@ def rows(page: str | None = None) -> list[dict[str, Any]]:
 def test_upload_lists_the_problems_of_a_submission(board: Board, owner: Person) -> None:
     refused = owner.submit("m", b"\n".join([b"{"] * 1500), "sqa-es")
     broken = refused.json()
-    assert refused.status_code == 400 and len(broken["reasons"]) == 1000 and broken["more"] == 500
-    assert "1495 more" in broken["detail"] and board.models("sqa-es") == []
+    assert refused.status_code == 400 and "1495 more" in broken["detail"] and board.models("sqa-es") == []
 
 
 # ------------------------------------------------------------------------------------------------------- answers

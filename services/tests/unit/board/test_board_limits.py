@@ -65,7 +65,7 @@ def test_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[obje
     data, most = HEAVY[heavy]
     with pytest.raises(DataError) as error:
         sqa_task.spanish().check_model("submission", data)
-    assert len(checks) <= most and len(error.value.reasons) <= 10_000 and max(map(len, error.value.reasons)) < 1000
+    assert len(checks) <= most and len(str(error.value)) < 2000
     checks.clear()
     problems: list[str] = []
     assert protocol.traces_of(data.decode().splitlines(), load_questions("mini-es"), problems) == []
