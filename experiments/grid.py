@@ -16,7 +16,7 @@ from sqa.core.schema import Count, K, Whole, checked
 from sqa.data import datasets as question_sets
 from sqa.files.store import Store
 from sqa.pipeline.blocks import Workshop, workshop_of
-from sqa.pipeline.config import QualityConfig, folder_name, read_parts, to_mapping
+from sqa.pipeline.config import QualityConfig, folder_name, load, read_parts, to_mapping
 
 SEPARATE = "separate wait-k"  # one model per k
 CONTINUED = "multi-path wait-k"  # one model for all k, trained further for as long as the separate models
@@ -82,6 +82,12 @@ class AblationConfig:
         systems += [("reference", language) for language in {language for _, language in systems}]
         wrong += [f"translators: {name!r} occurs twice for {language}" for name, language in twice(systems)]
         return wrong + [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
+
+
+def ablation_of(config: Any, folder: Path) -> AblationConfig:
+    """Return the ablation that a figure's config names, with the figure's `limit` if it has one."""
+    base = load(folder / config.ablation, AblationConfig)
+    return base if config.limit is None else replace(base, limit=config.limit)
 
 
 def part_of_name(family: str) -> str:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from experiments.grid import AblationConfig, finished, following, left_out
 from experiments.outputs import Outputs
 from experiments.over_k import OverK, all_series, differences
-from experiments.paper.figure3 import axis_of_k, panel_over_k
+from experiments.paper.figure3 import axis_of_k, in_colours, panel_over_k
 from experiments.results_book.tables import number
 from experiments.studies import training
 from sqa.api.experiment import COLUMNS, Result, Results
@@ -48,6 +49,7 @@ class Panels(NamedTuple):
 def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int | None = None) -> None:
     """Compute missing runs, write the tables, differences, figures and report, and print the peaks of EW."""
     config = following(load_study(config_path, AblationConfig, words), words, workers)
+    Thread(target=plots.load, daemon=True).start()  # while the workers compute
     rows = finished(config, runs)
     frame, lines, outputs, panels = rows.systems, all_series(rows), Outputs(runs / config.name), panels_of(config, rows)
     gone = left_out(config, rows)
@@ -108,7 +110,7 @@ def title(dataset: str, config: AblationConfig) -> str:
 def figure(frame: Frame, dataset: str, panels: Panels, above: str) -> plots.Figure:
     """Draw a data set's figure: a row of panels for each contestant, then a row of the metrics of texts."""
     of_dataset = Frame(frame.columns, tuple(frame.where(dataset=dataset)))
-    names = [name for name in of_dataset.values("translator") if name != "reference"]
+    names = in_colours(name for name in frame.values("translator") if name != "reference")
     contestants = of_dataset.values("contestant")
     grid = []
     for contestant in contestants if panels.answers else ():

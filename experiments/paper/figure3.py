@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 
 from experiments.grid import System
 from experiments.results_book.item import Block, of_grid, values_of
@@ -24,7 +23,7 @@ TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
 HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, whose values are stored per question
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
 MODEL = ("language model", "language model, no lexicon")
-DRAWN = ("language model", "phrase-based", "apertium wait-k", "wait-k")
+DRAWN = ("language model", "wait-k", "phrase-based", "apertium wait-k")  # each has its colour in every picture
 HUMAN = "human, wait-k's pace"  # the reference line
 NAMES = {"wait-k": "small Transformer", "apertium wait-k": "Apertium"}
 PACES = {FULL: ("sentence by sentence", ":"), "diagonal": ("word by word", "-.")}  # k -> pace, line style
@@ -67,33 +66,6 @@ def every_k(dataset: str, contestant: str = BEST, translators: Sequence[str] = (
     return pivot(("translator", "k"), [*ANSWERS, *TEXT, *kept], dataset=dataset, contestant=contestant, **only)
 
 
-def drawn_over(
-    ledger: Ledger,
-    rows: Sequence[tuple[str, str, str]],
-    drawn: Sequence[str],
-    lag: bool = False,
-    names: Mapping[str, str] = MappingProxyType({}),
-    colours: Sequence[str] = plots.COLOURS,
-) -> plots.Figure:
-    """Draw a row of panels for each (data set, contestant, label): quality, expected wins and oracle expected wins.
-
-    Metrics that were not measured have no panel.  lag: draw over the lag (DAL) of each k instead of over k.  names:
-    translator names for the legend, if they differ from the labels.
-    """
-    grid = []
-    for dataset, contestant, label in rows:
-        rows_drawn = [row for row in ledger.where(dataset=dataset, contestant=contestant) if row["translator"] in drawn]
-        lags = [row for row in rows_drawn if row.metric == "dal"] if lag else None
-        panels: list[plots.Panel] = []
-        for metric, above in PANELS:
-            measured = [row for row in rows_drawn if row.metric == metric]
-            if measured:
-                lines = plots.lines(measured, "translator", "k", drawn, lambda name: names.get(name, name), lags)
-                panels.append(plots.Panel(above, lines, "" if panels else f"{label}, {measured[0].n} questions"))
-        grid.append(panels)
-    return plots.over_k(grid, OVER_LAG if lag else OVER_K, colours=colours)
-
-
 def panel_over_k(title: str, rows: Iterable[Row], by: str, names: Sequence[str]) -> plots.Panel:
     """Return a panel of a metric, from rows of `Results.systems`, with a line for each value of a column.
 
@@ -121,12 +93,32 @@ def axis_of_k(systems: Iterable[System]) -> str:
     return f"{OVER_K}{'; pieces of words for ' * bool(pieces)}{' and '.join(pieces)}\n{BANDS}"
 
 
+def in_colours(names: Iterable[str]) -> list[str]:
+    """Return translators in the order of their colours: those of DRAWN at their places, and others behind them."""
+    by_name = {name.lower(): name for name in names}
+    places = DRAWN if by_name.keys() & {*DRAWN} else ()
+    return [by_name.pop(key, "") for key in places] + list(by_name.values())
+
+
 def figure3(ledger: Ledger, lag: bool = False) -> plots.Figure:
-    """Draw every translator in both languages; over k also the human translation at wait-k's pace, without a band."""
-    rows, drawn = [(ES, BEST, "Spanish"), (PL, BEST, "Polish")], DRAWN if lag else (*DRAWN, HUMAN)
-    colours = (*plots.COLOURS[: len(DRAWN)], "black")
+    """Draw quality, EW and oracle EW of every translator, a row of panels for each language.
+
+    Over k, the human translation at wait-k's pace is drawn too, without a band.  lag: draw over the lag (DAL) of each
+    k instead of over k.
+    """
+    drawn = DRAWN if lag else (*DRAWN, HUMAN)
     with_human = replace(ledger, rows=(*ledger.rows, *human_at_pace()))
-    return drawn_over(with_human, rows, drawn, lag, NAMES, colours=colours)
+    grid = []
+    for dataset, language in ((ES, "Spanish"), (PL, "Polish")):
+        rows = [r for r in with_human.where(dataset=dataset, contestant=BEST) if r["translator"] in drawn]
+        lags = [row for row in rows if row.metric == "dal"] if lag else None
+        panels: list[plots.Panel] = []
+        for metric, above in PANELS:
+            measured = [row for row in rows if row.metric == metric]
+            lines = plots.lines(measured, "translator", "k", drawn, lambda name: NAMES.get(name, name), lags)
+            panels.append(plots.Panel(above, lines, "" if panels else f"{language}, {measured[0].n} questions"))
+        grid.append(panels)
+    return plots.over_k(grid, OVER_LAG if lag else OVER_K, colours=(*plots.COLOURS[: len(DRAWN)], "black"))
 
 
 def human_at_pace() -> list[Row]:

@@ -23,6 +23,7 @@ from experiments.grid import (
     CONTINUED,
     SEPARATE,
     AblationConfig,
+    ablation_of,
     experiment,
     left_out,
     run_name,
@@ -36,7 +37,7 @@ from sqa.api.experiment import Results, source_language
 from sqa.core.errors import ConfigError
 from sqa.core.languages import code_of
 from sqa.core.registry import BUZZERS, GUESSERS
-from sqa.core.schema import checked
+from sqa.core.schema import Count, checked
 from sqa.core.types import Question
 from sqa.pipeline.config import load
 from sqa.pipeline.parts import Parts
@@ -55,6 +56,7 @@ class FigureConfig:
     questions: Literal["guessable", "matched", "all"] = "all"
     bins: Annotated[int, Meta(ge=2), "of Figure 6"] = 25
     language: Annotated[str | None, "of Figure 7"] = None
+    limit: Annotated[Count | None, "replaces that of the ablation"] = None
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
@@ -96,8 +98,7 @@ class Runs(NamedTuple):
 def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
     """Run the translators of the ablation with the contestants of a figure's config, which requires `metrics`."""
     config, parts = load(config_path, FigureConfig), workshop(runs).parts
-    ablation, language = config_path.parent / config.ablation, config.language
-    base = load(ablation, AblationConfig)
+    base, language = ablation_of(config, config_path.parent), config.language
 
     def make(contestant: NamedContestant) -> None:
         guesser, buzzer = components(contestant.guesser, contestant.buzzer)
@@ -105,8 +106,8 @@ def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
         parts.component(BUZZERS, buzzer)
 
     present, absent = sift(config.contestants, make)
-    problems = [] if "full" in base.k else [f"{ablation.name} k: needs full, which the others are compared with"]
-    problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
+    problems = [] if "full" in base.k else [f"{config.ablation} k: needs full, which the others are compared with"]
+    problems += [f"{config.ablation} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
         raise ConfigError(problems)
     contestants = [Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present]
@@ -117,7 +118,7 @@ def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
     labels = list(dict.fromkeys(known)) if config.labels is None else list(config.labels)
     if unknown := [label for label in labels if label not in known]:
         names_known = ", ".join(dict.fromkeys(known))
-        raise ConfigError(f"labels: {unknown[0]!r} is no translator of {ablation.name}, which has {names_known}")
+        raise ConfigError(f"labels: {unknown[0]!r} is no translator of {config.ablation}, which has {names_known}")
     systems = tuple(system for system in base.translators if system.label in labels)
     sweeps = {code: name for code, name in base.sweeps.items() if {SEPARATE, CONTINUED} & {*labels}}
     base = replace(base, sweeps=sweeps, translators=systems)
@@ -127,7 +128,7 @@ def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
     if not datasets:
         wanted_in = f" in {language}" if language else ""
         raise ConfigError(
-            f"{ablation.name} translators: no {' or '.join(labels)} translator for an available data set{wanted_in}"
+            f"{config.ablation} translators: no {' or '.join(labels)} translator for an available data set{wanted_in}"
         )
     grid = replace(
         experiment(base, datasets, runs, trained(runs, sweeps, base.k)),

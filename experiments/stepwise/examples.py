@@ -24,7 +24,7 @@ import numpy as np
 from experiments.grid import part_of_name
 from experiments.stepwise.systems import RULES, Kind, Selection, Subject, systems
 from sqa.core.errors import NotComputable
-from sqa.core.schema import K
+from sqa.core.schema import Count, K
 from sqa.diagnose.step_errors import TINY, Finding
 from sqa.pipeline.config import load
 
@@ -52,6 +52,7 @@ class ExamplesConfig:
     guesser: str
     translators: tuple[str, ...]
     questions: dict[Panel, NamedQuestion]
+    limit: Count | None = None
 
 
 class Example(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from experiments.contestants import names_of
-from experiments.grid import AblationConfig, finished
+from experiments.grid import AblationConfig, ablation_of, finished
 from experiments.outputs import LeftOut
 from sqa.core.errors import ConfigError
 from sqa.core.schema import K
@@ -21,7 +21,6 @@ from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
-from sqa.pipeline.config import load
 from sqa.pipeline.folder import FinishedRun, open_run
 from sqa.pipeline.saving import SUMMARY
 from sqa.report import plots
@@ -134,7 +133,7 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
     A system whose words cannot be aligned is left out, and the reason is reported.  A translator that is not available
     has no systems.
     """
-    base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
+    base = replace(ablation_of(config, config_path.parent), sweeps={})
     names = names_of(base.contestants).values()
     missing = dict.fromkeys(k for _, k in wanted_systems if k not in base.k)
     wrong = [f"k: {k} is not in {config.ablation}" for k in missing]

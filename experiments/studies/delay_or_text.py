@@ -76,7 +76,7 @@ def figure(ledger: Ledger) -> plots.Figure:
             values = [row.value for row in sides[side]]
             arms = {"yerr": list(zip(*map(plots.arms, sides[side]), strict=True))}
             looks = {"alpha": 0.6, "error_kw": {"elinewidth": 0.6, "capsize": 1.2}, "hatch": "////" * index}
-            axes.bar(x, values, 0.34, color=plots.COLOURS[2 - index], edgecolor="white", label=label, **arms, **looks)
+            axes.bar(x, values, 0.34, color=plots.COLOURS[4 + index], edgecolor="white", label=label, **arms, **looks)
         sums = [a.value + b.value for a, b in zip(*sides.values(), strict=True)]
         axes.plot(range(len(ks)), sums, color="black", marker="o", linewidth=1, label="both: wait-k minus full input")
         axes.axhline(0, color="black", linewidth=0.5)

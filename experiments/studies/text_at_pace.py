@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.grid import AblationConfig
-from experiments.paper.figure3 import BEST, NAMES
+from experiments.paper.figure3 import BEST, DRAWN, NAMES
 from experiments.results_book.item import finished_grid, of_grid
 from experiments.results_book.ledger import Ledger, Row, row_of
 from experiments.results_book.tables import number
@@ -189,7 +189,8 @@ def figure(ledger: Ledger) -> plots.Figure:
         drawn = [row for row in rows if row["part"] in (OWN, FULL_TEXT, HUMAN)]
         title = f"{dataset[-2:]}: {NAMES.get(translator, translator)}"
         panels.append(plots.Panel(title, plots.lines(drawn, "part", "k", (OWN, FULL_TEXT, HUMAN))))
-    return plots.over_k([panels], "k: each text is shown at wait-k's pace", ylabel="expected wins")
+    colours = (plots.COLOURS[DRAWN.index("wait-k")], plots.COLOURS[4], "black")
+    return plots.over_k([panels], "k: each text is shown at wait-k's pace", ylabel="expected wins", colours=colours)
 
 
 ITEMS = (

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure
 
 # Okabe and Ito's palette without its yellow, which is too light for lines.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#7F7F7F"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", GREY, "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 MAX_MARKERS = 8  # approximate maximum per line
 OFFSET = 0.12  # horizontal shift of lines with a single k, relative to the distance between two values of k
@@ -52,6 +52,13 @@ SETTINGS: dict[Any, Any] = {  # for every figure: small sans-serif, thin lines, 
     "savefig.dpi": 200,
     "svg.hashsalt": "sqa",
 }
+
+
+def load() -> None:
+    """Import matplotlib, if it is installed, so that the first figure is drawn without delay."""
+    with suppress(ImportError):
+        import matplotlib.backends.backend_pdf
+        import matplotlib.pyplot  # noqa: F401
 
 
 @contextmanager
@@ -98,6 +105,7 @@ def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
         path = folder / f"{stem}.{kind}"
         with atomic(path) as partial:
             figure.savefig(partial, format=kind, metadata=metadata)
+        figure.set_layout_engine("none")  # the next file keeps the layout
         paths.append(path)
     close(figure)
     return paths

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from refusals import refused
 from tables import tables_of
 
 from experiments.contestants import Contestant, names_of
-from experiments.grid import AblationConfig, experiment
+from experiments.grid import AblationConfig, ablation_of, experiment
 from experiments.paper.table4_config import Table4Config
 from experiments.paper.wait_k_runs import FigureConfig
 from experiments.stepwise.examples import ExamplesConfig
@@ -20,6 +21,7 @@ from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, SqaError, TraceError
 from sqa.core.own import PACKAGES
 from sqa.core.paths import ROOT
+from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline.config import load
 from tests.small_ablation import WAIT_K, changed
 
@@ -122,5 +124,12 @@ SHIPPED |= {"translation_table": TableConfig}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_bundled_configs_of_experiments_load(name):
-    assert load(ROOT / "configs" / f"{name}.yaml", SHIPPED[name]).name
+def test_bundled_configs_load_and_name_their_limit(name):
+    path = ROOT / "configs" / f"{name}.yaml"
+    assert load(path, SHIPPED[name]).limit is None and "limit" in read_yaml(path)
+
+
+def test_limit_of_a_figure_replaces_that_of_the_ablation():
+    config = load(ROOT / "configs" / "figure6.yaml", FigureConfig)
+    limits = [ablation_of(replace(config, limit=limit), ROOT / "configs").limit for limit in (None, 3)]
+    assert limits == [None, 3]
