@@ -10,83 +10,31 @@ named in differences.tsv with the reason.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-from experiments.contestants import Needs, twice
+from experiments.contestants import Needs
 from experiments.outputs import LeftOut, Outputs
+from experiments.paper.figure3 import in_colours
 from experiments.results_book.item import Item, config_inputs, model_digests
 from experiments.results_book.ledger import Row
 from experiments.results_book.tables import columns, pivot
 from sqa import metrics as metric_names
-from sqa.core import progress
+from sqa.api.experiment import Entry, Experiment, Result, source_language
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.registry import did_you_mean
 from sqa.core.schema import Count, checked
-from sqa.core.types import Question
-from sqa.data import datasets, download, texts
-from sqa.files import records
-from sqa.files.store import Store
-from sqa.pipeline.config import RunConfig, load, run_from_mapping
-from sqa.pipeline.engine import run as run_stages
-from sqa.pipeline.paired import intervals, scored
-from sqa.pipeline.parts import Parts
-from sqa.pipeline.runner import Job, run_jobs
+from sqa.data import texts
+from sqa.files.atomic import write_text
+from sqa.pipeline.config import load
+from sqa.pipeline.paired import intervals
 from sqa.pipeline.scheduler import current
 from sqa.report import plots
 from sqa.results import Frame
-
-
-@dataclass(frozen=True, slots=True)
-class SetConfig:
-    """One test set."""
-
-    name: Annotated[str, "a question set, a part of the parallel text of `pair`, or your own file"]
-    pair: Annotated[str, "language pair of the translators: es-en, pl-en"]
-
-
-def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:
-    """Return the data set name of a test set for a run's config, and its segments as questions.
-
-    Raises DataError if the set is not available, and ConfigError if it is unknown or in another language.
-    """
-    language, name = config.pair.partition("-")[0], config.name
-    parts = texts.parallel_parts(config.pair)
-    if name in parts:
-        pairs = [(pair.source, pair.target) for pair in islice(texts.load_parallel(config.pair, name), limit)]
-        return str(download.entry(f"mt-{config.pair}-{name}").path), _sentences(name, language, pairs)
-    if Path(name).suffix == ".tsv":
-        if not Path(name).is_file():
-            raise DataError(f"{name}: this file of sentences does not exist")
-        pairs = [(row[0], row[1]) for row in islice(records.table(Path(name), 2), limit)]
-        return name, _sentences(name, language, pairs)
-    if name not in datasets.question_sets() and not Path(name).suffix:
-        names = (*datasets.question_sets(), *parts)
-        raise ConfigError(f"sets: no test set {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
-    questions = datasets.load_questions(name, limit)
-    if others := {question.language for question in questions} - {language}:
-        raise ConfigError(f"sets: {name} is in {', '.join(sorted(others))}, but its pair is {config.pair}")
-    return name, questions
-
-
-def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> list[Question]:
-    """Return each pair as a question with one sentence."""
-    questions = []
-    for i, (source, target) in enumerate(pairs):
-        words, english = tuple(source.split()), target.strip()
-        if not words or not english:
-            raise DataError(f"{name}: line {i + 1} has an empty side")
-        questions.append(Question(f"{name}-{i}", name, language, (words,), (english,), page=""))
-    if not questions:
-        raise DataError(f"{name}: contains no sentences")
-    return questions
-
 
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")
@@ -96,7 +44,14 @@ LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phr
 
 
 @dataclass(frozen=True, slots=True)
-@checked
+class SetConfig:
+    """One test set."""
+
+    name: Annotated[str, "a question set, a file of questions, or a part of the parallel text of `pair`"]
+    pair: Annotated[str, "language pair of the translators: es-en, pl-en"]
+
+
+@dataclass(frozen=True, slots=True)
 class TranslatorConfig:
     """A translator in the table, with one row per k."""
 
@@ -105,18 +60,6 @@ class TranslatorConfig:
     translator: Annotated[dict[str, Any], "as in a run's config, without k if `k` is given"]
     k: Annotated[tuple[int | str, ...], "values of the translator's k; none = one row, without setting k"] = ()
     needs: Needs | None = None
-
-    def problems(self) -> list[str]:
-        """Return no problems; raises ConfigError if the translator or k is invalid."""
-        for k in self.k or (None,):
-            self.run(k)
-        return []
-
-    def run(self, k: int | str | None, dataset: str = "mini-es", metrics: Sequence[str] = METRICS) -> RunConfig:
-        """Return the config of a run whose questions the caller supplies."""
-        translator = self.translator if k is None else {**self.translator, "k": k}
-        run = {"name": "translations", "dataset": dataset, "translator": translator, "metrics": tuple(metrics)}
-        return run_from_mapping(run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +70,6 @@ class TableConfig:
     name: str
     sets: tuple[SetConfig, ...]
     translators: tuple[TranslatorConfig, ...]
-    metrics: tuple[str, ...] = METRICS
     resamples: Count = 1000
     seed: int = 0
     limit: Count | None = None
@@ -135,25 +77,13 @@ class TableConfig:
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
-        names = {"sets": [(s.name, s.pair) for s in self.sets]}
-        names["translators"] = [(t.label, t.pair) for t in self.translators]
-        wrong = [f"{key}: at least one is needed" for key, given in names.items() if not given]
-        wrong += metric_names.problems(self.metrics)
-        return wrong + [f"{key}: {name} of {pair} occurs twice" for key in names for name, pair in twice(names[key])]
-
-
-class Wanted(NamedTuple):
-    """A translator at one k on one test set."""
-
-    cell: tuple[str, str, str, str]  # pair, test set, translator, k
-    run: RunConfig  # its questions are supplied separately
-    questions: Sequence[Question]
+        return [f"{key}: at least one is needed" for key in ("sets", "translators") if not getattr(self, key)]
 
 
 def main(config_path: Path, runs: Path) -> None:
     """Write the table and the figure of the translators, and print the table."""
     config = load(config_path, TableConfig)
-    rows, left_out = measure(config, Store(runs))
+    rows, left_out = measure(config, runs)
     outputs = Outputs(runs / config.name)
     outputs.rows("table.csv", COLUMNS, rows, show=True)
     if any(row.metric == "dal" for row in rows):
@@ -162,61 +92,69 @@ def main(config_path: Path, runs: Path) -> None:
     outputs.end()
 
 
-def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]]:
-    """Return all rows in the order of the config, and the entries left out; raises DataError if there is no row."""
-    wanted, left_out = _wanted(config)
-    for out in left_out:
-        print(f"{out.label}: left out, {out.reason}", file=sys.stderr)
-    if not wanted:
-        raise DataError("\n".join(["nothing to measure", *(f"{out.label}: {out.reason}" for out in left_out)]))
-    scheduler = current()
-    keeping = store if scheduler is None else scheduler.store
-    kept = {id(one.questions): keeping.keep(one.questions) for one in wanted}
-    jobs = []
-    for one in wanted:
-        given = kept[id(one.questions)]
-        finish = partial(finished, one.cell, one.run, config.resamples, config.seed, given)
-        jobs.append(Job(one.run, finish, given=given, beside=one.cell[2]))
-    rows: dict[int, list[Row]] = {}
-    with progress.bar("translations", len(jobs), unit="run") as bar:
-        for index, rows_of in run_jobs(jobs, store, config.workers):
-            rows[index] = rows_of
-            bar.update()
-    return [row for index in range(len(wanted)) for row in rows[index]], left_out
-
-
-def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
-    """Return the entries that can be measured, in the order of the config, and the entries left out."""
-    wanted: list[Wanted] = []
+def measure(config: TableConfig, runs: Path) -> tuple[list[Row], list[LeftOut]]:
+    """Return all rows, and the entries left out; raises DataError if no test set is available."""
+    entries: list[Entry] = []
+    tests: dict[str, SetConfig] = {}  # by the data set's name in a run's config
     left_out: list[LeftOut] = []
+    for one in config.translators:
+        if reason := one.needs.missing() if one.needs else "":
+            left_out.append(LeftOut(f"{one.label}, {one.pair}", reason))
+            continue
+        language = one.pair.partition("-")[0]
+        ks = [(k, {**one.translator, "k": k}) for k in one.k] or [("", one.translator)]
+        entries += [Entry(one.label, translator, k, language=language) for k, translator in ks]
     for test in config.sets:
         try:
-            dataset, questions = load_set(test, config.limit)
+            tests[dataset_of(test, runs)] = test
         except DataError as error:
             left_out.append(LeftOut(test.name, str(error).splitlines()[0]))
-            continue
-        for translator in (t for t in config.translators if t.pair == test.pair):
-            if reason := translator.needs.missing() if translator.needs else "":
-                left_out.append(LeftOut(f"{test.name} {translator.label}", reason))
-                continue
-            for k in translator.k or (None,):
-                cell = (test.pair, test.name, translator.label, "-" if k is None else str(k))
-                wanted.append(Wanted(cell, translator.run(k, dataset, config.metrics), questions))
-    return wanted, left_out
+    for out in left_out:
+        print(f"{out.label}: left out, {out.reason}", file=sys.stderr)
+    if not tests:
+        raise DataError("\n".join(["nothing to measure", *(f"{out.label}: {out.reason}" for out in left_out)]))
+    results = Experiment(
+        entries,
+        {"texts": (None, None)},
+        dataset=list(tests),
+        limit=config.limit,
+        metrics=METRICS,
+        name=config.name,
+        runs=runs,
+        workers=config.workers,
+    ).run()
+    return [row for result in results for row in rows_of(result, tests[result.dataset], config)], left_out
 
 
-def finished(
-    cell: tuple[str, ...], config: RunConfig, resamples: int, seed: int, kept: str, store: Store, parts: Parts
-) -> list[Row]:
-    """Return a row for each metric and each share of odd sentences, once all blocks are in the store.
+def dataset_of(test: SetConfig, runs: Path) -> str:
+    """Return the data set of a test set; the sentences of a parallel text are written to a file in the store's folder.
+
+    Raises DataError if the set is not available, and ConfigError if it is unknown or in another language.
+    """
+    language, scheduler = test.pair.partition("-")[0], current()
+    if test.name not in texts.parallel_parts(test.pair):
+        if (of_test := source_language(test.name)) != language:
+            raise ConfigError(f"sets: {test.name} is in {of_test}, but its pair is {test.pair}")
+        return test.name
+    path = (runs if scheduler is None else scheduler.store.root) / "texts" / f"{test.name}.jsonl"
+    pairs = texts.load_parallel(test.pair, test.name)
+    about = {"language": language, "page": "none"}  # a question needs a page, which nobody guesses
+    lines = [json.dumps({**about, "source": [pair.source], "reference": [pair.target]}) for pair in pairs]
+    write_text(path, "\n".join(lines) + "\n")
+    return str(path)
+
+
+def rows_of(result: Result, test: SetConfig, config: TableConfig) -> Iterator[Row]:
+    """Yield a row for each metric and each share of odd sentences of a translator at one k on a test set.
 
     A metric that is undefined for the translator (DAL of a translator that retracts words) has no row.
     """
-    result = run_stages(config, store, parts=parts, questions=store.kept(kept), progress=False)
-    pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.traces)
+    cell = (test.pair, test.name, result.translator, result.k)
+    given = [(m, result.stats[m.name]) for m in metric_names.build(METRICS) if m.name in result.stats]
+    yield from intervals(cell, given, config.resamples, config.seed)
+    pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.run.traces)
     odd = zip(SHARES, shares([pair for of_trace in pairs for pair in of_trace]), strict=True)
-    rows = intervals(cell, scored(result), resamples, seed)
-    return rows + [Row(cell, name, share, n=len(result.questions), unit="share") for name, share in odd]
+    yield from (Row(cell, name, share, n=len(result.saved.questions), unit="share") for name, share in odd)
 
 
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
@@ -230,7 +168,7 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
 
 def quality_over_lag(frame: Frame) -> plots.Figure:
     """Draw Figure 8: BLEU over DAL, with a panel for each test set and a line for each translator that has a lag."""
-    names = frame.values("translator")
+    names = in_colours(frame.values("translator"))
     panels = []
     for test in dict.fromkeys(row["test"] for row in frame.where("dal")):
         lags = frame.where("dal", test=test)
@@ -239,7 +177,9 @@ def quality_over_lag(frame: Frame) -> plots.Figure:
         lines = plots.lines(bleu, "translator", "k", names, over=lags)
         panels.append(plots.Panel(f"BLEU, {test}, {lags[0].n:,}", lines))
     grid = [panels[i : i + 2] for i in range(0, len(panels), 2)]
-    return plots.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)
+    return plots.over_k(
+        grid, "lag (DAL, source words); a point for each k; bands and bars: 95% over segments", height=2.6
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ items
@@ -247,7 +187,7 @@ def quality_over_lag(frame: Frame) -> plots.Figure:
 
 def rows_measured(config_path: Path, runs: Path) -> list[Row]:
     """Return the rows of every translator on every test set of a config."""
-    return measure(load(config_path, TableConfig), Store(runs))[0]
+    return measure(load(config_path, TableConfig), runs)[0]
 
 
 def with_models(config_path: Path) -> dict[str, str]:

@@ -45,8 +45,9 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     monkeypatch.chdir(tmp_path)
     write_questions(tmp_path / "questions.jsonl", 70)
-    sentences = "".join(f"frase número {i} de la prueba\tsentence {i} of the test\n" for i in range(130))
-    (tmp_path / "sentences.tsv").write_text(sentences, encoding="utf-8")
+    sentences = "".join(f"frase número {i} de la prueba\tsentence {i} of the test\tes\tnone\n" for i in range(130))
+    header = "source\treference\tlanguage\tpage\n"
+    (tmp_path / "sentences.tsv").write_text(header + sentences, encoding="utf-8")
     copy = {"label": "copy", "pair": "es-en", "k": [1, 3], "translator": {"name": "doubles:build_translator"}}
     human = {"label": "human", "pair": "es-en", "translator": {"name": "fixed", "reveal": "full"}}
     sets = [{"name": name, "pair": "es-en"} for name in ("questions.jsonl", "gone.tsv", "sentences.tsv")]

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import sys
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -14,16 +13,12 @@ from small_ablation import rows as read_rows
 
 from experiments.studies.translation_table import (
     COLUMNS,
-    TableConfig,
     main,
-    measure,
     quality_over_lag,
     shares,
 )
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.store import Store
 from sqa.pipeline import engine
-from sqa.pipeline.config import load
 from sqa.results import Frame, Row
 
 SENTENCES = (
@@ -43,7 +38,8 @@ FOOLISH = [sys.executable, "-c", PROGRAM]
 
 def written(tmp_path):
     """Write a config with available and missing translators and test sets, and return its path."""
-    (tmp_path / "made.tsv").write_text("".join("\t".join(pair) + "\n" for pair in SENTENCES), encoding="utf-8")
+    lines = [("source", "reference", "language", "page"), *((*pair, "es", "none") for pair in SENTENCES)]
+    (tmp_path / "made.tsv").write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
     foolish = {"name": "command", "command": FOOLISH, "blank_lines": 0}
     human = {"name": "fixed", "reveal": "full"}
     absent = {"name": "command", "command": ["no-such-program"]}
@@ -83,12 +79,11 @@ def test_table_names_missing_translators_and_sets(finished):
     folder = tmp_path / "runs" / "few"
     header = (folder / "table.csv").read_text(encoding="utf-8").partition("\n")[0]
     assert out.startswith(header.replace(",", "\t"))
-    made = str(tmp_path / "made.tsv")
     left_out = {row["guesser"]: row["note"] for row in read_rows(folder / "differences.tsv")}
-    assert left_out[f"{made} absent"] == "the program no-such-program is not installed"
-    assert left_out["mini-es untrained"] == f"there is no folder {tmp_path / 'nowhere'}"
-    assert left_out["gone.tsv"].startswith("gone.tsv") and len(left_out) == 5
-    assert "mini-es absent: left out, the program" in err
+    assert left_out["absent, es-en"] == "the program no-such-program is not installed"
+    assert left_out["untrained, es-en"] == f"there is no folder {tmp_path / 'nowhere'}"
+    assert left_out["gone.tsv"].startswith("gone.tsv") and len(left_out) == 3
+    assert "absent, es-en: left out, the program" in err
 
 
 def test_second_run_reuses_all_translations(finished, monkeypatch):
@@ -105,16 +100,11 @@ def test_single_set_works_and_empty_set_is_refused(config, tmp_path, monkeypatch
     main(changed(config, sets=alone["mini-es"]), tmp_path / "runs")
     assert {row["test"] for row in read_rows(tmp_path / "runs" / "few" / "table.csv")} == {"mini-es"}
     refused(ConfigError, "did you mean 'mini-es'", main, changed(config, sets=alone["mini-e"]), tmp_path / "runs")
+    other = changed(config, sets=[{"name": "mini-pl", "pair": "es-en"}])
+    refused(ConfigError, "mini-pl is in pl, but its pair is es-en", main, other, tmp_path / "runs")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"nothing to measure\ngone.tsv"):
+    with pytest.raises(DataError, match=r"(?s)nothing to measure\n.*gone.tsv"):
         main(changed(config, sets=alone["gone.tsv"]), tmp_path / "runs")
-
-
-def test_table_has_the_chosen_metrics(config, tmp_path):
-    chosen = load(changed(config, metrics=["chrf", "names"], resamples=10), TableConfig)
-    rows, _ = measure(replace(chosen, sets=chosen.sets[:1]), Store(tmp_path))
-    assert {row.metric for row in rows} == {"chrf", "names", "empty", "copied", "looping"}
-    refused(ConfigError, "nearest is 'chrf'", load, changed(config, metrics=["chrff"]), TableConfig)
 
 
 def test_figure8_draws_bleu_over_dal():
