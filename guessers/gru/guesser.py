@@ -14,17 +14,19 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
-from guessers import classifier_files, text
-from guessers.gru.network import Network, Shape, network_of
+from guessers import text
 from sqa.core.schema import File, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
+
+if TYPE_CHECKING:
+    from guessers.classifier_files import Tensors
+    from guessers.gru.network import Network
 
 VERSION = 1  # version of the code that turns words into guesses; raise it when guesses change
 TABLES = ("embedding.weight", "pages.weight")  # one row per word or page
@@ -108,9 +110,12 @@ class GruGuesser:
         """Return the ids of a word's tokens; 0 for an unknown token."""
         return [self._ids.get(token, 0) for token in self._tokens(word)]
 
-    @torch.inference_mode()
     def _prefixes(self, words: Sequence[str], n: int, *, last_only: bool) -> list[list[Guess]]:
         """Return the guesses after each word, or only after the last if `last_only`."""
+        import torch
+
+        from guessers.classifier_files import best_pages
+
         ids: list[int] = []
         ends: list[int] = []  # number of tokens read after each word
         for word in words:
@@ -123,33 +128,40 @@ class GruGuesser:
             return [[] for _ in ends]
         columns = torch.tensor(known_ends, device=self._where.device) - 1
         tokens = torch.tensor([ids], device=self._where.device)
-        features = self._network.features_at(tokens, torch.zeros_like(columns), columns)  # (N, F)
         guesses: dict[int, list[Guess]] = {}
-        for start in range(0, len(known_ends), BLOCK):
-            logits = self._network.logits(features[start : start + BLOCK]) / self._temperature  # (N, P)
-            best = classifier_files.best_pages(logits, self._titles, n)
-            guesses.update(zip(known_ends[start : start + BLOCK], best, strict=True))
+        with torch.inference_mode():
+            features = self._network.features_at(tokens, torch.zeros_like(columns), columns)  # (N, F)
+            for start in range(0, len(known_ends), BLOCK):
+                logits = self._network.logits(features[start : start + BLOCK]) / self._temperature  # (N, P)
+                best = best_pages(logits, self._titles, n)
+                guesses.update(zip(known_ends[start : start + BLOCK], best, strict=True))
         return [list(guesses.get(end, ())) for end in ends]
 
     # --- files
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors (element types as in `guessers.classifier_files`) and config.json."""
-        tensors = classifier_files.pack(self._network, TABLES, self._words, self._titles)
+        from guessers.classifier_files import pack
+
+        tensors = pack(self._network, TABLES, self._words, self._titles)
         shape = asdict(self._network.shape)
         write_tensors(folder, tensors, {"kind": "gru", "version": VERSION, "shape": shape, "units": self._units})
 
     @classmethod
     def load(cls, folder: Path, temperature: float = 1.0, where: Place = DOUBLE) -> GruGuesser:
         """Read a folder written by `save`."""
-        network, words, titles, units = classifier_files.read(folder, "gru", VERSION, _parts)
+        from guessers.classifier_files import read
+
+        network, words, titles, units = read(folder, "gru", VERSION, _parts)
         return cls(network, words, titles, units, temperature, folder_digest(folder), where)
 
 
 def _parts(
-    config: dict[str, Any], tensors: classifier_files.Tensors, words: list[str], titles: list[str]
+    config: dict[str, Any], tensors: Tensors, words: list[str], titles: list[str]
 ) -> tuple[Network, tuple[Network, list[str], list[str], Unit]]:
     """Return the network of a folder, without its weights, and the arguments of a guesser."""
+    from guessers.gru.network import Shape, network_of
+
     shape, units = Shape(**config["shape"]), config.get("units", "stems")
     if units not in UNITS or (len(words), len(titles)) != (shape.vocabulary, shape.pages):
         raise ValueError(f"{len(words)} {units} and {len(titles)} pages for {shape}")

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from smt.lm.network import CausalLM, load_network
 from smt.lm.tokenizer import FILE, Tokens, from_scores
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.packages import need
@@ -22,6 +19,9 @@ from sqa.core.paths import cache_dir
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import atomic_folder, file_digest, locked
 from sqa.files.hub import files_digest, find_model, quiet
+
+if TYPE_CHECKING:
+    from smt.lm.network import CausalLM
 
 VERSION = 2  # increase when the unpacked files change
 MAGIC = b"GGUF"
@@ -153,13 +153,15 @@ class Base:
     """A loaded language model."""
 
     folder: Path
-    network: CausalLM
+    network: "CausalLM"
     tokens: Tokens
     fingerprint: str  # sha256 of the files that determine the output
 
     @property
     def identity(self) -> str:
         """Return the sha256 of the norms in bfloat16, which quantising the matrices does not change."""
+        import torch
+
         total = hashlib.sha256()
         for name, parameter in self.network.model.named_parameters():
             if name.endswith("norm.weight"):
@@ -169,6 +171,8 @@ class Base:
 
 def load_base(folder: Path) -> Base:
     """Load the model of a folder in float32 on the CPU, with frozen weights."""
+    from smt.lm.network import load_network
+
     network = load_network(folder)
     tokens = Tokens.load(folder, network.config.bos_token_id)
     if tokens.size > (pieces := network.vocabulary):

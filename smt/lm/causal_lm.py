@@ -10,17 +10,13 @@ The adapter is bundled, or a folder written by `sqa train smt`.  A language mode
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
-from smt.lm.lm_stepper import LmWriter
 from smt.lm.tokenizer import Layout
-from smt.models.beam import VERSION as SEARCH
-from smt.models.beam import Beam, beam_of
-from smt.models.decode import WaitKTranslator, WholeTexts
+from smt.models.waitk_translator import WaitKTranslator, WholeTexts
 from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, Remembered, policy_of
-from smt.policies.waitk import FULL, Schedule
+from smt.policies.waitk import FULL, SEARCH_VERSION, Schedule, check_beam
 from smt.statistical import lexicon as lexicons
 from smt.statistical.lexicon import GLOSSES_VERSION, Lexicon, load_glosses
 from sqa.core.errors import ConfigError
@@ -30,6 +26,9 @@ from sqa.core.registry import did_you_mean
 from sqa.core.schema import File, parse_k
 from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
 from sqa.files.store import digest
+
+if TYPE_CHECKING:
+    from smt.lm.lm_stepper import LmWriter
 
 VERSION = 2  # increase when decoding changes its output
 
@@ -57,14 +56,13 @@ class CausalLmConfig:
 
     def __post_init__(self) -> None:
         policy_of(self)
-        beam_of(self.beam)
+        check_beam(self.beam, self.k if self.policy == "wait-k" else "full")
         lexicons.check(self.lexicon, self.lexicon_bonus, self.beam)
         Schedule(FULL, self.emission_rate)
         if self.emission_rate != 1.0 and self.policy != "wait-k":
             raise ConfigError(f"emission_rate: only for policy wait-k, got {self.policy!r}")
-        whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]
-        if whole and self.policy == "wait-k" and parse_k(self.k) != FULL:
-            raise ConfigError(f"{whole[0]}: needs the whole sentence first, so k must be full, got {self.k}")
+        if self.bidirectional and self.policy == "wait-k" and parse_k(self.k) != FULL:
+            raise ConfigError(f"bidirectional: needs the whole sentence first, so k must be full, got {self.k}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +83,8 @@ def resolve(config: CausalLmConfig) -> Model:
 
     Raises ConfigError or DataError if a file is missing or invalid.
     """
+    from smt.lm.adapter import PEFT, adapter_digest, load_adapter
+
     bundled = DATA / "models" / config.model
     folder = bundled if (bundled / PEFT).is_file() else Path(config.model).expanduser()
     where = place(config)
@@ -101,8 +101,11 @@ def resolve(config: CausalLmConfig) -> Model:
 
 
 @lru_cache(maxsize=1)  # a model takes a gigabyte; runs of one model follow each other
-def writer(model: Model) -> LmWriter:
+def writer(model: Model) -> "LmWriter":
     """Load a model once for all runs that differ only in the policy."""
+    from smt.lm.adapter import load_adapter
+    from smt.lm.lm_stepper import LmWriter
+
     for held in (writer, helped_writer, _system):  # frees the last model before the next one is loaded
         held.cache_clear()
     base = load_base(model.folder)
@@ -113,7 +116,7 @@ def writer(model: Model) -> LmWriter:
 
 
 @lru_cache(maxsize=1)
-def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> LmWriter:
+def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> "LmWriter":
     """Load a model with a bonus of `bonus` nats on the translations of a packed phrase-based model (`lexicon`).
 
     A model that was trained with glosses also reads the translations as glosses.
@@ -127,18 +130,18 @@ def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> LmWriter:
 
 
 @lru_cache(maxsize=1)
-def _system(model: Model, beam: Beam | None, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
+def _system(model: Model, beam: int, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
     load = partial(helped_writer, model, lexicon, bonus)
     return Remembered(WholeTexts(load, beam, fingerprint, certain_pair(*model.languages)))
 
 
 def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     """Return the translator of a config."""
-    model, search = resolve(config), beam_of(config.beam)
+    model = resolve(config)
     lexicon = lexicons.model_folder(config.lexicon, model.languages) if config.lexicon else None
     key = [
         VERSION,
-        SEARCH,
+        SEARCH_VERSION,
         GLOSSES_VERSION,
         model.files,
         model.languages,
@@ -152,6 +155,6 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
         schedule = Schedule(parse_k(config.k), config.emission_rate)
         fingerprint = digest(["causal-lm", key, asdict(schedule)])
         load = partial(helped_writer, model, lexicon, config.lexicon_bonus)
-        return WaitKTranslator(load, schedule, search, fingerprint, certain_pair(*model.languages))
+        return WaitKTranslator(load, schedule, config.beam, fingerprint, certain_pair(*model.languages))
     whole = digest(["causal-lm, whole texts", key])
-    return PolicyTranslator(_system(model, search, lexicon, config.lexicon_bonus, whole), policy_of(config))
+    return PolicyTranslator(_system(model, config.beam, lexicon, config.lexicon_bonus, whole), policy_of(config))

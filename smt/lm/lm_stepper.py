@@ -206,7 +206,7 @@ class LmStepper:
         self.state.take(rows)
         self.memory = self.memory.map(lambda x: x[rows])
 
-    def move(self, rows: Tensor, start: int) -> None:
-        """Replace all translations by those of these rows (B,), from target piece `start` on; the sources stay."""
+    def move(self, rows: Tensor) -> None:
+        """Replace all translations by those of these rows (B,); the sources stay."""
         for part in (part for layer in self.memory.layers for part in layer):
-            part[:, :, self.room + start :] = part[rows, :, self.room + start :]
+            part[:, :, self.room :] = part[rows, :, self.room :]

@@ -6,66 +6,32 @@ converted from another toolkit keeps float32 weights and has vocabulary.json (`s
 vocabulary.model.
 """
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save_file
-from torch import Tensor
 
-from smt.models.transformer import ModelConfig, Transformer
 from smt.models.vocab import Vocabulary
 from smt.models.vocab_bpe import BpeVocabulary
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.languages import Pair, pair_of
 from sqa.core.paths import DATA
 from sqa.core.schema import SOUGHT
 from sqa.files.atomic import atomic, joined_digest, locked, write_bytes
 from sqa.files.model_files import MAX_BYTES, PACKED, check_weights, content, stored
 from sqa.files.records import parse_json
 
+if TYPE_CHECKING:
+    from smt.models.transformer import Transformer  # only weights need torch
+
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")
 AnyVocabulary = Vocabulary | BpeVocabulary
 VOCABULARIES = {kind.FILE: kind for kind in (Vocabulary, BpeVocabulary)}  # the folder holds one of these files
-
-
-def quantise(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the rows of a matrix (R, C) as int8 and their scales (R,), such that weight ~ int8 * scale."""
-    scale = weight.abs().amax(1).clamp(min=1e-12) / 127
-    return torch.round(weight / scale[:, None]).to(torch.int8), scale
-
-
-def _pack(state: dict[str, Tensor], quantised: bool) -> dict[str, Tensor]:
-    out: dict[str, Tensor] = {}
-    for name, value in state.items():
-        if name == "lexicon_ids":
-            out[name] = value.to(torch.uint16)
-        elif name == "lexicon_probabilities":
-            out[name] = value.to(torch.float16)
-        elif value.ndim == 2 and quantised:
-            out[name], out[f"{name}.scale"] = quantise(value.float())
-        else:
-            out[name] = value.float()
-    return {name: value.contiguous() for name, value in out.items()}
-
-
-def _unpack(stored: dict[str, Tensor]) -> dict[str, Tensor]:
-    out: dict[str, Tensor] = {}
-    for name, value in stored.items():
-        if name.endswith(".scale"):
-            continue
-        if value.dtype == torch.int8:
-            if (scale := stored[f"{name}.scale"]).shape != value.shape[:1]:
-                raise ValueError(f"{name}.scale has shape {tuple(scale.shape)}, expected {tuple(value.shape[:1])}")
-            out[name] = value.float() * scale[:, None]
-        elif name == "lexicon_ids":
-            out[name] = value.to(torch.int32)
-        else:
-            out[name] = value.float()
-    return out
 
 
 def save_model(
@@ -75,11 +41,15 @@ def save_model(
 
     Packing and formatting can fail, so both happen before the first existing file is replaced.
     """
-    packed = _pack(model.state_dict(), quantised)
+    from safetensors.torch import save_file
+
+    from smt.models.transformer import packed
+
+    tensors = packed(model.state_dict(), quantised)
     text = json.dumps({"format": FORMAT, "model": asdict(model.config), "about": about}, indent=1, ensure_ascii=False)
     with locked(folder):  # two training runs must not mix their files
         with atomic(folder / "model.safetensors") as partial:
-            save_file(packed, partial)
+            save_file(tensors, partial)
         write_bytes(folder / vocabulary.FILE, vocabulary.model)
         others = {*VOCABULARIES} - {vocabulary.FILE}
         for name in (*others, *(name + PACKED for name in (FILES[1], *VOCABULARIES))):
@@ -98,8 +68,32 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
 
     Raises DataError for a missing file, another format, or weights that do not fit the configuration.
     """
-    vocabulary_file = vocabulary_path(folder)
-    for path in (*(folder / name for name in FILES), vocabulary_file):
+    from safetensors.torch import load
+
+    from smt.models.transformer import ModelConfig, filled
+
+    config, vocabulary_file = _read_config(folder), vocabulary_path(folder)
+    try:
+        model = filled(ModelConfig(**{**config["model"], "dropout": 0.0}), load(content(folder / "model.safetensors")))
+    except (ConfigError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        raise _not_ours(folder, error) from error
+    check_weights(folder, model.state_dict().items())
+    vocabulary = VOCABULARIES[vocabulary_file.name].load(vocabulary_file)
+    sizes = (vocabulary.source_size, vocabulary.size)
+    expected = (model.config.source_vocabulary or model.config.vocabulary, model.config.vocabulary)
+    if sizes != expected:
+        raise DataError(f"{vocabulary_file}: {sizes} source and target pieces, but the model has {expected}")
+    return model.eval(), vocabulary, config["about"]
+
+
+def languages_of(folder: Path) -> Pair | None:
+    """Return the languages that a model names, without reading its weights; None if it names none."""
+    return pair_of(_read_config(folder)["about"])
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    """Return the content of config.json; raises DataError if a file of the model is missing, or for another format."""
+    for path in (*(folder / name for name in FILES), vocabulary_path(folder)):
         if not stored(path).is_file():
             raise DataError(f"{path}: not found; a translator folder holds {', '.join((*FILES, Vocabulary.FILE))}")
         if stored(path).stat().st_size > MAX_BYTES:
@@ -108,36 +102,13 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
         config = parse_json((folder / "config.json").read_bytes())
         if config["format"] != FORMAT:
             raise DataError(f"{folder}/config.json: format {config['format']}, not {FORMAT}")
-        about = dict(config["about"])
-        model = _filled(ModelConfig(**{**config["model"], "dropout": 0.0}), load(content(folder / "model.safetensors")))
-    except (ConfigError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-        reason = " ".join(str(error).split()[:30])
-        raise DataError(f"{folder}: not a translator of this program: {reason}") from error
-    check_weights(folder, model.state_dict().items())
-    vocabulary = VOCABULARIES[vocabulary_file.name].load(vocabulary_file)
-    sizes = (vocabulary.source_size, vocabulary.size)
-    expected = (model.config.source_vocabulary or model.config.vocabulary, model.config.vocabulary)
-    if sizes != expected:
-        raise DataError(f"{vocabulary_file}: {sizes} source and target pieces, but the model has {expected}")
-    return model.eval(), vocabulary, about
+        return {**config, "about": dict(config["about"])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise _not_ours(folder, error) from error
 
 
-def _filled(config: ModelConfig, stored: dict[str, Tensor]) -> Transformer:
-    """Return the network of a configuration with these weights.
-
-    Raises ValueError or RuntimeError if they do not fit.  A configuration may state any size, so no memory is allocated
-    for it.
-    """
-    if max(config.encoder_layers, config.decoder_layers) > len(stored):
-        raise ValueError(f"{config.encoder_layers} and {config.decoder_layers} layers, {len(stored)} tensors")
-    with torch.device("meta"):
-        model = Transformer(config)
-    model.load_state_dict(_unpack(stored), assign=True)
-    if config.lexicon_width:
-        ids, probabilities = model.lexicon_ids, model.lexicon_probabilities
-        if ids.min() < 0 or ids.max() >= config.vocabulary or probabilities.min() < 0 or probabilities.max() > 1:
-            raise ValueError(f"the lexicon must hold pieces below {config.vocabulary} and probabilities of 0 to 1")
-    return model
+def _not_ours(folder: Path, error: Exception) -> DataError:
+    return DataError(f"{folder}: not a translator of this program: {' '.join(str(error).split()[:30])}")
 
 
 def folder_fingerprint(folder: Path) -> str:

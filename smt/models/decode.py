@@ -18,23 +18,21 @@ With `unit: piece` k counts pieces, as fairseq's does, and rules 1 and 2 become:
 2.  The choice that completes a word is kept.  The word is published with the g (in WORDS) of that moment,
     which includes the READ due for that choice: if every word is one piece, g(j) = k + j, not k + j - 1.
 
-smt/models/beam.py implements beam search with look-ahead; smt/models/stepper.py defines the model interface.
+With k = full, smt/models/beam.py can search instead.  smt/models/stepper.py defines the model interface.
 
 On a GPU a batch makes CHOICES choices per sentence before it publishes their words, to avoid waiting for the device in
 between.  Sentences that end before the last choice stay unchanged.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from smt.models.beam import Beam, BeamSearch
+from smt.models.beam import BeamSearch
 from smt.models.stepper import Begun, Stepper, Writer, Written, by_length
-from smt.policies.waitk import FULL, Schedule
-from sqa.core.languages import Pair
-from sqa.core.types import Emission, Question
+from smt.policies.waitk import Schedule
 
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share are live; dropping each at once costs more
 CHOICES = 16
@@ -43,15 +41,17 @@ ROWS = 4096  # hypotheses decoded together on a GPU; more are not faster
 
 @torch.inference_mode()
 def decode_batch(
-    writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None = None
+    writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule, beam: int = 1
 ) -> list[list[Written]]:
-    """Translate complete sentences in batches, greedily if `beam` is None; an empty sentence gives no words.
+    """Translate complete sentences in batches; an empty sentence gives no words.
+
+    With more than one hypothesis (`beam`), the schedule must read the whole source first.
 
     A batch that does not fit into the memory of a GPU is halved.
     """
     rows = ROWS if writer.device.type == "cuda" else writer.batch
     written: list[list[Written]] = [[] for _ in sentences]
-    waiting = by_length(sentences, max(1, rows // (beam.n if beam else 1)))
+    waiting = by_length(sentences, max(1, rows // beam))
     while waiting:
         numbers = waiting.pop(0)
         try:
@@ -67,14 +67,11 @@ def decode_batch(
     return written
 
 
-def _decode(
-    writer: Writer, sources: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None
-) -> list[list[Written]]:
+def _decode(writer: Writer, sources: Sequence[Sequence[str]], schedule: Schedule, beam: int) -> list[list[Written]]:
     """Translate non-empty sentences together."""
-    n = beam.n if beam else 1
     written: list[list[Written]] = [[] for _ in sources]
     numbers = list(range(len(sources)))
-    stepper = writer.begin(sources, schedule, n)
+    stepper = writer.begin(sources, schedule, beam)
     start_reading(stepper, schedule)
     trackers = [writer.bonus.tracker(words) for words in sources] if writer.bonus else [None] * len(sources)
     search = _search(writer, stepper, schedule, beam, trackers)
@@ -82,7 +79,7 @@ def _decode(
     state = stepper.state
     while going := int(state.alive.sum()):
         if going < ALIVE * len(state.alive):
-            numbers = [i for i, on in zip(numbers, state.alive[::n].tolist(), strict=True) if on]
+            numbers = [i for i, on in zip(numbers, state.alive[::beam].tolist(), strict=True) if on]
             search.keep(state.alive)
         for i, words in search.advance(choices):
             written[numbers[i]] += words
@@ -90,10 +87,10 @@ def _decode(
     return written
 
 
-def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule, beam: Beam | None = None) -> Iterator[str]:
+def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule, beam: int = 1) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
     tracker = writer.bonus.tracker() if writer.bonus else None
-    stepper = writer.stream(_reading(tracker, source), schedule, beam.n if beam else 1)
+    stepper = writer.stream(_reading(tracker, source), schedule, beam)
     start_reading(stepper, schedule)
     if not int(stepper.state.length[0]):
         return
@@ -119,9 +116,9 @@ def start_reading(stepper: Stepper, schedule: Schedule) -> None:
 
 
 def _search(
-    writer: Writer, stepper: Stepper, schedule: Schedule, beam: Beam | None, trackers: list[Any]
+    writer: Writer, stepper: Stepper, schedule: Schedule, beam: int, trackers: list[Any]
 ) -> "GreedySearch | BeamSearch":
-    return BeamSearch(writer, stepper, schedule, beam) if beam else GreedySearch(writer, stepper, schedule, trackers)
+    return BeamSearch(writer, stepper, beam) if beam > 1 else GreedySearch(writer, stepper, schedule, trackers)
 
 
 class GreedySearch:
@@ -195,59 +192,3 @@ class GreedySearch:
             if commit:
                 open_pieces[row].append(piece)
         return published
-
-
-class WaitKTranslator:
-    """Wait-k translator; streaming and batched decoding give the same words and the same g.
-
-    `load` is not called before the first use, so a run whose results are stored needs no model.
-    """
-
-    def __init__(
-        self,
-        load: Callable[[], Writer],
-        schedule: Schedule,
-        beam: Beam | None,
-        fingerprint: str,
-        languages: Pair | None,
-    ) -> None:
-        self._load, self.schedule, self.beam, self._fingerprint = load, schedule, beam, fingerprint
-        self.languages = languages
-
-    @property
-    def writer(self) -> Writer:
-        """Return the loaded model."""
-        return self._load()
-
-    def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Yield the words of one sentence while reading `source`."""
-        return decode_stream(self.writer, source, self.schedule, self.beam)
-
-    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Return the emissions of whole questions."""
-        sentences = [sentence for question in questions for sentence in question.sentences]
-        written = iter(decode_batch(self.writer, sentences, self.schedule, self.beam))
-        return [
-            [Emission(i, word.token, word.g, word.ended) for i in range(len(q.sentences)) for word in next(written)]
-            for q in questions
-        ]
-
-    def fingerprint(self) -> str:
-        """Return a hash of everything that the output depends on."""
-        return self._fingerprint
-
-
-class WholeTexts:
-    """A model that translates whole texts."""
-
-    def __init__(self, load: Callable[[], Writer], beam: Beam | None, fingerprint: str, languages: Pair | None) -> None:
-        self._load, self.beam, self._fingerprint, self.languages = load, beam, fingerprint, languages
-
-    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the target words of each text, which are () for a blank text."""
-        written = decode_batch(self._load(), [text.split() for text in texts], Schedule(FULL), self.beam)
-        return [tuple(word.token for word in words) for words in written]
-
-    def fingerprint(self) -> str:
-        """Return a hash of everything that the words depend on."""
-        return self._fingerprint

@@ -235,8 +235,8 @@ class Stepper(Protocol):
     def keep(self, rows: Tensor) -> None:
         """Keep only these rows, (B,) bool."""
 
-    def move(self, rows: Tensor, start: int) -> None:
-        """Replace all translations by those of these rows (B,), from target piece `start` on; the sources stay."""
+    def move(self, rows: Tensor) -> None:
+        """Replace all translations by those of these rows (B,); the sources stay."""
 
 
 class Writer(Protocol):

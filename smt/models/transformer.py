@@ -346,3 +346,58 @@ class Transformer(nn.Module):
         """Map decoder states (N, D) and floored lexical probabilities (N, V) to unnormalised log probabilities."""
         scores = F.linear(x, self.embedding.weight) if self.output is None else self.output(x)
         return scores if lexical is None else scores + self.lexicon_scale * lexical.log()
+
+
+def quantise(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the rows of a matrix (R, C) as int8 and their scales (R,), such that weight ~ int8 * scale."""
+    scale = weight.abs().amax(1).clamp(min=1e-12) / 127
+    return torch.round(weight / scale[:, None]).to(torch.int8), scale
+
+
+def packed(state: dict[str, Tensor], quantised: bool) -> dict[str, Tensor]:
+    """Return the tensors to store (smt/models/bundle.py), with matrices as int8 if `quantised`."""
+    out: dict[str, Tensor] = {}
+    for name, value in state.items():
+        if name == "lexicon_ids":
+            out[name] = value.to(torch.uint16)
+        elif name == "lexicon_probabilities":
+            out[name] = value.to(torch.float16)
+        elif value.ndim == 2 and quantised:
+            out[name], out[f"{name}.scale"] = quantise(value.float())
+        else:
+            out[name] = value.float()
+    return {name: value.contiguous() for name, value in out.items()}
+
+
+def _unpacked(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    out: dict[str, Tensor] = {}
+    for name, value in stored.items():
+        if name.endswith(".scale"):
+            continue
+        if value.dtype == torch.int8:
+            if (scale := stored[f"{name}.scale"]).shape != value.shape[:1]:
+                raise ValueError(f"{name}.scale has shape {tuple(scale.shape)}, expected {tuple(value.shape[:1])}")
+            out[name] = value.float() * scale[:, None]
+        elif name == "lexicon_ids":
+            out[name] = value.to(torch.int32)
+        else:
+            out[name] = value.float()
+    return out
+
+
+def filled(config: ModelConfig, stored: dict[str, Tensor]) -> Transformer:
+    """Return the network of a configuration with these weights.
+
+    Raises ValueError or RuntimeError if they do not fit.  A configuration may state any size, so no memory is allocated
+    for it.
+    """
+    if max(config.encoder_layers, config.decoder_layers) > len(stored):
+        raise ValueError(f"{config.encoder_layers} and {config.decoder_layers} layers, {len(stored)} tensors")
+    with torch.device("meta"):
+        model = Transformer(config)
+    model.load_state_dict(_unpacked(stored), assign=True)
+    if config.lexicon_width:
+        ids, probabilities = model.lexicon_ids, model.lexicon_probabilities
+        if ids.min() < 0 or ids.max() >= config.vocabulary or probabilities.min() < 0 or probabilities.max() > 1:
+            raise ValueError(f"the lexicon must hold pieces below {config.vocabulary} and probabilities of 0 to 1")
+    return model

@@ -207,9 +207,9 @@ class TransformerStepper:
             setattr(self, name, getattr(self, name)[rows])
         self.lexicon = self.writer.lexicon(self.pieces)
 
-    def move(self, rows: Tensor, start: int) -> None:
-        """Replace all translations by those of these rows (B,), from target piece `start` on; the sources stay."""
-        self.cache[:, :, :, start:] = self.cache[rows, :, :, start:]
+    def move(self, rows: Tensor) -> None:
+        """Replace all translations by those of these rows (B,); the sources stay."""
+        self.cache = self.cache[rows]
 
 
 def _layers(stacked: Tensor) -> list[KeyValue]:

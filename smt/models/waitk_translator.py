@@ -11,26 +11,92 @@ and `policy: wait-k` appends word j of the newest translation to the words writt
 begins with other words.
 """
 
-from dataclasses import asdict, dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from __future__ import annotations
 
-from smt.models.beam import VERSION as SEARCH
-from smt.models.beam import beam_of
-from smt.models.bundle import AnyVocabulary, folder_fingerprint, load_model, model_folder
-from smt.models.decode import WaitKTranslator, WholeTexts
-from smt.models.transformer import Transformer
-from smt.models.transformer_stepper import TransformerWriter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from smt.models.bundle import folder_fingerprint, languages_of, load_model, model_folder
 from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, Remembered, policy_of
-from smt.policies.waitk import Schedule, Unit
-from sqa.core.languages import pair_of
+from smt.policies.waitk import FULL, SEARCH_VERSION, Schedule, Unit, check_beam
+from sqa.core.languages import Pair
 from sqa.core.schema import File, parse_k
+from sqa.core.types import Emission, Question
 from sqa.files.devices import CPU, Arithmetic, Device, Dtype, Place, place
 from sqa.files.store import digest
 
+if TYPE_CHECKING:
+    from smt.models.stepper import Writer
+    from smt.models.transformer_stepper import TransformerWriter
+
 VERSION = 2  # increase when decoding changes its output
+LOOK_AHEAD = 2  # a setting of earlier versions, kept in the key of stored results
 ARITHMETIC = Arithmetic(auto=("int8", "float32"))
+
+
+class WaitKTranslator:
+    """Wait-k translator; streaming and batched decoding give the same words and the same g.
+
+    `load` is not called before the first use, so a run whose results are stored needs no model.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Writer],
+        schedule: Schedule,
+        beam: int,
+        fingerprint: str,
+        languages: Pair | None,
+    ) -> None:
+        self._load, self.schedule, self.beam, self._fingerprint = load, schedule, beam, fingerprint
+        self.languages = languages
+
+    @property
+    def writer(self) -> Writer:
+        """Return the loaded model."""
+        return self._load()
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        """Yield the words of one sentence while reading `source`."""
+        from smt.models.decode import decode_stream
+
+        return decode_stream(self.writer, source, self.schedule, self.beam)
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
+        """Return the emissions of whole questions."""
+        from smt.models.decode import decode_batch
+
+        sentences = [sentence for question in questions for sentence in question.sentences]
+        written = iter(decode_batch(self.writer, sentences, self.schedule, self.beam))
+        return [
+            [Emission(i, word.token, word.g, word.ended) for i in range(len(q.sentences)) for word in next(written)]
+            for q in questions
+        ]
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that the output depends on."""
+        return self._fingerprint
+
+
+class WholeTexts:
+    """A model that translates whole texts."""
+
+    def __init__(self, load: Callable[[], Writer], beam: int, fingerprint: str, languages: Pair | None) -> None:
+        self._load, self.beam, self._fingerprint, self.languages = load, beam, fingerprint, languages
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the target words of each text, which are () for a blank text."""
+        from smt.models.decode import decode_batch
+
+        written = decode_batch(self._load(), [text.split() for text in texts], Schedule(FULL), self.beam)
+        return [tuple(word.token for word in words) for words in written]
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that the words depend on."""
+        return self._fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +107,7 @@ class WaitKConfig:
     k: Annotated[int | str, 'source words (or pieces) read first, or "full"'] = "full"
     emission_rate: Annotated[float, "target words per source word, 0.5 to 2 (the paper: 0.97)"] = 1.0
     unit: Annotated[Unit, "unit of k and the rate; piece = as in fairseq, see smt/models/decode.py"] = "word"
-    beam: Annotated[int, "number of hypotheses before a word is published, see smt/models/beam.py; 1 = greedy"] = 1
-    look_ahead: Annotated[int, "with a beam: words per hypothesis while the source continues"] = 2
+    beam: Annotated[int, "number of hypotheses, for k = full only; see smt/models/beam.py; 1 = greedy"] = 1
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "element type of products; int8 is faster with VNNI but may change words"] = "float32"
     ARITHMETIC: ClassVar = ARITHMETIC
@@ -50,7 +115,7 @@ class WaitKConfig:
 
     def __post_init__(self) -> None:
         self.schedule()
-        beam_of(self.beam, self.look_ahead)
+        check_beam(self.beam, self.k)
 
     def schedule(self) -> Schedule:
         """Return the schedule of READs."""
@@ -58,27 +123,26 @@ class WaitKConfig:
 
 
 @lru_cache(maxsize=2)
-def loaded(folder: Path, files: str, where: Place) -> tuple[Transformer, AnyVocabulary, dict[str, Any]]:
-    """Load model, vocabulary and metadata of a folder, ready to decode on the device and in the dtype of `where`.
+def loaded(folder: Path, files: str, where: Place) -> TransformerWriter:
+    """Load the model of a folder, ready to decode on the device and in the dtype of `where`.
 
     Translators that differ only in k or in the search share the weights.  `files` is the digest of the folder.
     """
-    model, vocabulary, about = load_model(folder)
+    from smt.models.transformer_stepper import TransformerWriter
+
+    model, vocabulary, _ = load_model(folder)
     model.to(where.device).accelerate(where.dtype)
-    return model, vocabulary, about
+    return TransformerWriter(model, vocabulary)
 
 
 def build(config: WaitKConfig) -> WaitKTranslator:
     """Return the translator of a config."""
     folder, where = model_folder(config.model), place(config)
-    files = folder_fingerprint(folder)
-    model, vocabulary, about = loaded(folder, files, where)
-    languages = pair_of(about)
-    writer = TransformerWriter(model, vocabulary)
-    schedule, beam = config.schedule(), beam_of(config.beam, config.look_ahead)
-    search = [asdict(schedule), config.beam, config.look_ahead, where.dtype, *where.key]
-    fingerprint = digest(["waitk", [VERSION, SEARCH], search, files])
-    return WaitKTranslator(lambda: writer, schedule, beam, fingerprint, languages)
+    languages, files = languages_of(folder), folder_fingerprint(folder)
+    schedule = config.schedule()
+    search = [asdict(schedule), config.beam, LOOK_AHEAD, where.dtype, *where.key]
+    fingerprint = digest(["waitk", [VERSION, SEARCH_VERSION], search, files])
+    return WaitKTranslator(partial(loaded, folder, files, where), schedule, config.beam, fingerprint, languages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +160,16 @@ class PrefixConfig:
 
     def __post_init__(self) -> None:
         policy_of(self)
-        beam_of(self.beam)
+        check_beam(self.beam)
 
 
 @lru_cache(maxsize=2)
 def system(folder: Path, files: str, beam: int, where: Place = CPU) -> Remembered:
     """Return the full-input system that runs with different policies share; `files` is the digest of the model."""
-    model, vocabulary, about = loaded(folder, files, where)
-    writer = TransformerWriter(model, vocabulary)
     other = [] if where.dtype == "float32" else [where.dtype]
-    fingerprint = digest(["prefix", VERSION, SEARCH, beam, files, *other, *where.key])
-    return Remembered(WholeTexts(lambda: writer, beam_of(beam), fingerprint, pair_of(about)))
+    fingerprint = digest(["prefix", VERSION, SEARCH_VERSION, beam, files, *other, *where.key])
+    load = partial(loaded, folder, files, where)
+    return Remembered(WholeTexts(load, beam, fingerprint, languages_of(folder)))
 
 
 def build_prefix(config: PrefixConfig) -> PolicyTranslator:

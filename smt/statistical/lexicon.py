@@ -29,13 +29,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from smt.models.stepper import Begun, Rules
 from smt.statistical.packed import CONFIG, PHRASES, Phrase, is_packed, read_phrases
 from sqa.core.answers import STROKES, unmarked
 from sqa.core.errors import ConfigError
@@ -44,6 +41,11 @@ from sqa.core.paths import DATA
 from sqa.data.priors import form, strip_edges
 from sqa.files.atomic import joined_digest
 from sqa.files.records import parse_json
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from smt.models.stepper import Begun, Rules
 
 VERSION = 3  # increase when the favoured pieces change
 BONUS = 4.0  # nats, default of the config
@@ -179,6 +181,8 @@ class Lexicon:
 
         `places` maps a word to the indices of its pieces among the allowed ones, or to None if one is not allowed.
         """
+        import torch
+
         self.table, self.language, self.bonus = table, language, bonus
         self.starts, self.places = rules.starts_word.float().cpu(), places  # (V,) 1 where a piece begins a word
         spelt = (
@@ -207,6 +211,8 @@ class Lexicon:
 
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
         """Add the bonus (nats) to scores (B, V), in place."""
+        import torch
+
         shares = scores.softmax(-1)
         doubt = (torch.special.entr(shares).sum(-1) / DOUBT).clamp_max(1.0) * self.bonus  # (B,)
         beginning = (shares * self.starts).sum(-1).clamp_min(1e-30)  # (B,) probability that a word begins
@@ -233,6 +239,8 @@ class Lexicon:
 
 def _columns(bonuses: Sequence[tuple[int, int, float]]) -> tuple[Tensor, Tensor, Tensor]:
     """Return rows, pieces and weights as tensors."""
+    import torch
+
     rows, places, weights = zip(*bonuses, strict=True)
     return torch.tensor(rows), torch.tensor(places), torch.tensor(weights)
 

@@ -63,15 +63,32 @@ def test_avx2_has_no_fast_16_or_8_bit_type():
     assert done.stdout == "False False False\n", done.stderr
 
 
+def imported(code: str, *names: str) -> list[bool]:
+    """Return whether each module is imported in a new process that runs the code."""
+    code = f"import sys; {code}; print(*(name in sys.modules for name in {names}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [word == "True" for word in done.stdout.split()]
+
+
 def test_loading_a_model_does_not_import_torch_dynamo():
     code = (
-        "import sys; from sqa.core.registry import GUESSERS, TRANSLATORS; "
+        "from sqa.core.registry import GUESSERS, TRANSLATORS; "
         "GUESSERS.build('gru', GUESSERS.config_class('gru')()); "
-        "TRANSLATORS.build('waitk', TRANSLATORS.config_class('waitk')(model='es-en', k=6)); "
-        "print('torch' in sys.modules, 'torch._dynamo' in sys.modules)"
+        "TRANSLATORS.build('waitk', TRANSLATORS.config_class('waitk')(model='es-en', k=6)).writer"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "False"]
+    assert imported(code, "torch", "torch._dynamo") == [True, False]
+
+
+def test_reading_a_config_does_not_import_torch():
+    """The process that starts the workers of an ablation does not need torch, nor does a run with stored results."""
+    ablation = (
+        "from pathlib import Path; from experiments.ablation.report import AblationConfig, load_study; "
+        "from experiments.grid import experiment; from sqa.core.registry import TRANSLATORS as parts; "
+        "config = load_study(Path('configs/ablation.yaml'), AblationConfig, ()); "
+        "experiment(config, ['mini-es'], Path('runs')).cells(); "
+        "parts.build('waitk', parts.config_class('waitk')(model='es-en', k=6)).fingerprint()"
+    )
+    assert imported(ablation, "smt.lm.causal_lm", "guessers.gru.guesser", "torch") == [True, True, False]
 
 
 def test_embedding_is_initialized_as_in_torch():

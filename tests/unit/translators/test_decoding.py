@@ -13,14 +13,13 @@ from needs import reason
 from refusals import refused
 from smt_models import random_model, streamed, vocabulary
 
-from smt.models.beam import Beam
 from smt.models.bundle import load_model
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.stepper import Past
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import PAD
 from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_prefix, system
-from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k
+from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, check_beam, draw_k
 from smt.training.corpus import pack
 from smt.training.transformer_training import Batches
 from sqa.core.errors import ConfigError, DataError
@@ -39,12 +38,12 @@ def writer(model):
     return TransformerWriter(model, vocabulary())
 
 
-def searched(model, texts, schedule, beam=None):
-    """Return the written words of texts that are decoded in one batch, greedily if `beam` is None."""
+def searched(model, texts, schedule, beam=1):
+    """Return the written words of texts that are decoded in one batch."""
     return decode_batch(writer(model), texts, schedule, beam)
 
 
-def stream(model, schedule, beam=None):
+def stream(model, schedule, beam=1):
     """Return a function that decodes a source as it arrives, word by word."""
     return lambda source: decode_stream(writer(model), source, schedule, beam)
 
@@ -102,22 +101,16 @@ texts = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_s
 rates = st.sampled_from([0.6, 0.97, 1.0, 1.4])
 
 
-@given(texts, st.sampled_from([1, 2, 4, FULL]), rates, st.booleans())
-@settings(max_examples=8)
-def test_beam_of_one_hypothesis_and_word_is_greedy(texts, k, rate, lexicon):
-    model, schedule = model_of(lexicon_width=4 * lexicon), Schedule(k, rate)
-    assert searched(model, texts, schedule, Beam(1, 1)) == searched(model, texts, schedule)
-
-
 @given(
     texts,
     st.builds(Schedule, st.sampled_from([1, 2, 5, 15, FULL]), rates, st.sampled_from(["word", "piece"])),
-    st.sampled_from([None, Beam(2, 3), Beam(3, 1), Beam(4, 2)]),
+    st.sampled_from([1, 2, 3]),
     st.sampled_from([("causal", 4), ("causal", 0), ("bidirectional", 4)]),
 )
 @settings(max_examples=15)
 def test_streaming_equals_batched(texts, schedule, beam, kind):
     model, texts = model_of(*kind), [*texts, []]
+    beam = beam if schedule.k == FULL else 1
     assert streamed(stream(model, schedule, beam), texts) == searched(model, texts, schedule, beam)
 
 
@@ -178,7 +171,7 @@ def test_no_word_or_phrase_is_written_twice_in_a_row():
 def test_prefix_translation_supports_a_beam(folder):
     texts, q = [*map(" ".join, SHORT), ""], question(sentences=[" ".join(SHORT[0])])
     wide = system(folder, "digest", 3).words(texts)
-    plain = searched(load_model(folder)[0], SHORT, Schedule(FULL), Beam(3))
+    plain = searched(load_model(folder)[0], SHORT, Schedule(FULL), 3)
     assert wide[:-1] == [tuple(token for token, *_ in written) for written in plain] and wide[-1] == ()
     assert wide != system(folder, "digest", 1).words(texts)
     for beam in (1, 3):
@@ -190,9 +183,8 @@ def test_prefix_translation_supports_a_beam(folder):
 
 
 @pytest.mark.parametrize("encoder", ["causal", "bidirectional"])
-@pytest.mark.parametrize("beam", [None, Beam(3)])
-@pytest.mark.parametrize("k", [3, FULL])
-def test_too_long_sentences_are_refused(encoder, beam, k):
+@pytest.mark.parametrize(("k", "beam"), [(3, 1), (FULL, 1), (FULL, 3)])
+def test_too_long_sentences_are_refused(encoder, k, beam):
     model, schedule = random_model(encoder, max_pieces=24), Schedule(k)
     pieces = vocabulary().words(SENTENCES[0])[1]
     fits = pieces[22] if pieces[23] > pieces[22] else pieces[22] - 1  # words that have at most 24 pieces with the end
@@ -216,8 +208,8 @@ def test_too_long_sentences_are_refused(encoder, beam, k):
         (parse_k, {"k": "all"}, "must be >= 1 or 'full'"),
         (Schedule, {"k": 3, "unit": "subword"}, "unit: must be word or piece, got 'subword'"),
         (Schedule, {"k": 3, "rate": 0.4}, "emission_rate: must be in"),
-        (Beam, {"n": 65}, "beam: must be 1 to 64"),
-        (Beam, {"n": 2, "look_ahead": 0}, "look_ahead: must be 1"),
+        (check_beam, {"n": 65}, "beam: must be 1 to 64"),
+        (check_beam, {"n": 2, "k": 3}, "beam: needs the whole sentence first"),
     ],
 )
 def test_impossible_searches_are_refused(make, options, message):
