@@ -8,9 +8,8 @@
                                      (Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020)
     policy: {name: "mine.py:build", ...}    a `Policy` of the user
 
-`policy: {name: wait-k, k: 6}` is equivalent to the first.  `POLICIES` (sqa/core/registry.py) names the class of each
-policy.  `policy_of` reads the keys.  A system is any object with `words` and `fingerprint`, such as a
-pretrained model or a command.
+`POLICIES` (sqa/core/registry.py) names the class of each policy.  `policy_of` reads the keys.  A system is any object
+with `words` and `fingerprint`, such as a pretrained model or a command.
 
 After every source word, the prefix read so far is translated again, as an independent text.  A policy is one pure
 function, `show`, which maps the text shown so far and the translations so far to the text shown next.  The difference

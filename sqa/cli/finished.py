@@ -121,11 +121,11 @@ def compare(
 def export(
     run: RunFolder,
     to: Annotated[
-        Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission", "every-eval-ever", "pearmut"],
+        Literal["text", "instances.log", "jsonl", "csv", "submission", "pearmut"],
         option(
             "--to",
-            "text: lines; instances.log: for SimulEval; jsonl: a line per question; csv, parquet: a row per step; "
-            "submission: for a board; every-eval-ever: scores; pearmut: flagged words for annotators.",
+            "text: lines; instances.log: for SimulEval; jsonl: a line per question; csv: a row per step; "
+            "submission: for a board; pearmut: flagged words for annotators.",
         ),
     ],
     side: Annotated[
@@ -139,22 +139,14 @@ def export(
     Formats are text for sacrebleu, a log for SimulEval (--output names its folder), tables of steps, and the error
     spans of `sqa diagnose` for Pearmut.
     """
-    from sqa.files.atomic import atomic
     from sqa.pipeline import export as out
-    from sqa.pipeline.folder import open_run, read
+    from sqa.pipeline.folder import open_run
 
-    if to == "every-eval-ever":
-        return _write([out.every_eval_ever(read(run))], output)
     if to == "pearmut":
         return _write([import_module("sqa.diagnose.pearmut").campaign(open_run(run))], output)
     traces = open_run(run).traces
     if to == "instances.log":
         show_lines(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))
-    elif to == "parquet":
-        path = output or run / "steps.parquet"
-        with atomic(path) as partial:
-            partial.write_bytes(out.parquet(traces))
-        show_lines(path)
     else:
         _write(out.lines(traces, to, side, unit), output)
 

@@ -26,20 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from sqa.core import significance as resampling
 from sqa.core.errors import DataError
-from sqa.core.significance import (
-    CELLS,
-    LEVEL,
-    TIE,
-    Interval,
-    Resampled,
-    block_sizes,
-    bootstrap_weights,
-    common_size,
-    score_sums,
-    t_quantile,
-    t_two_sided,
-)
+from sqa.core.significance import CELLS, LEVEL, TIE, Interval, Resampled
 from sqa.core.types import Bools, Floats
 
 DIFFERING = 6  # least number of differing questions that can bound a difference: 2 / 2^5 > .05 >= 2 / 2^6
@@ -78,7 +67,7 @@ def compare_many(
     pairs: for each metric, the statistics of both systems, two arrays of shape (n, d_i).  Row i of all arrays is the
     same question.
     """
-    n = common_size([table for pair in pairs for table in pair], [*metrics, *metrics], n_resamples)
+    n = resampling.common_size([table for pair in pairs for table in pair], [*metrics, *metrics], n_resamples)
     for (a, b), metric in zip(pairs, metrics, strict=True):
         if a.shape != b.shape:
             raise DataError(f"{metric.name}: statistics of {a.shape} and {b.shape} cannot be compared")
@@ -121,7 +110,7 @@ def _exchanges(
     n = len(pairs[0][0])
     gaps = [_exchanged(m, a.sum(axis=0), b.sum(axis=0)) for (a, b), m in zip(pairs, metrics, strict=True)]
     tables = [np.ones((n, 1)), *(b - a for a, b in pairs)]
-    kept, *swapped = score_sums(
+    kept, *swapped = resampling.score_sums(
         tables, [lambda counts: 1 - 2 * counts[:, 0] / n, *gaps], _swap_weights(n, n_resamples, seed)
     )
     return kept, swapped
@@ -186,7 +175,9 @@ def _over_questions(a: Floats, metric: Resampled, n_resamples: int, b: Floats | 
     """Return the variance over questions of the mean score of `a`, minus that of `b` if given, and its freedom."""
     n = a.shape[-2]
     members = [table for tables in (a, b) if tables is not None for table in tables.reshape(-1, *tables.shape[-2:])]
-    resampled = score_sums(members, [metric.score_many] * len(members), bootstrap_weights(n, n_resamples, 0))
+    resampled = resampling.score_sums(
+        members, [metric.score_many] * len(members), resampling.bootstrap_weights(n, n_resamples, 0)
+    )
     size = prod(a.shape[:-2])
     of_a, of_b = np.mean(resampled[:size], axis=0), np.mean(resampled[size:], axis=0) if b is not None else 0.0
     return float(np.var(of_a - of_b, ddof=1)), n - 1
@@ -205,8 +196,8 @@ def _by_t(value: float, variances: Sequence[tuple[float, int]]) -> tuple[float, 
     if total == 0:
         return value, value, float(value == 0)
     freedom = max(1.0, total**2 / sum(variance**2 / freedom for variance, freedom in variances if freedom))
-    half = t_quantile((1 + LEVEL) / 2, freedom) * total**0.5
-    return value - half, value + half, t_two_sided(value / total**0.5, freedom)
+    half = resampling.t_quantile((1 + LEVEL) / 2, freedom) * total**0.5
+    return value - half, value + half, resampling.t_two_sided(value / total**0.5, freedom)
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:
@@ -262,7 +253,7 @@ def null_of(table: Floats, statistic: Callable[[Floats], Floats], permutations: 
 def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
     """Yield blocks (b, n) of 0/1 weights: 1 for questions on which the two systems are exchanged."""
     rng = np.random.default_rng([seed, _SWAP])
-    for rows in block_sizes(n, n_resamples):
+    for rows in resampling.block_sizes(n, n_resamples):
         yield rng.integers(0, 2, size=(rows, n)).astype(np.float64)
 
 

@@ -1,16 +1,13 @@
 """Missing Python packages: all messages about them, with the commands that install them."""
 
-import json
 import re
 import sys
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution, requires
+from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
-from shlex import quote
-from urllib.parse import unquote, urlsplit
 
 from sqa import __version__
 from sqa.core.errors import ConfigError
@@ -60,26 +57,14 @@ def installed_by(package: str) -> tuple[str, str]:
 def install_command(wanted: str) -> str:
     """Return the command that installs an extra or a package.
 
-    For an extra with sqa-services, the command names the checkout or the folder of wheels that contains sqa-services.
+    For an extra with sqa-services, the command names the checkout, or the wheel whose folder the user must name.
     """
     if wanted not in ("sqa[services]", "sqa[simul]"):
         return f"pip install '{wanted}'"
     if (SERVICES / "pyproject.toml").is_file():
         return f"pip install -e {SERVICES}" + (f" '{wanted}'" if wanted != "sqa[services]" else "")
     wheel = f"sqa_services-{__version__}-py3-none-any.whl"
-    folder = _folder_of_wheels()
-    if folder and (folder / wheel).is_file():
-        return f"pip install --find-links {quote(str(folder))} '{wanted}'"
     return f"pip install --find-links FOLDER '{wanted}', where FOLDER has {wheel}"
-
-
-def _folder_of_wheels() -> Path | None:
-    """Return the folder of the wheel from which sqa was installed; None if sqa came from an index."""
-    try:
-        url = json.loads(distribution("sqa").read_text("direct_url.json") or "{}").get("url", "")
-    except PackageNotFoundError:
-        return None
-    return Path(unquote(urlsplit(url).path)).parent if url.startswith("file:") else None
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:

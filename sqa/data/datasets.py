@@ -5,7 +5,6 @@
     guessdev                  the QANTA 2018 guessdev fold in English: source and reference are the same text
     human-buzzes              English tossups with recorded human buzzes (`sqa.data.human_buzzes`)
     any/file.json, .jsonl     your own questions, see sqa/data/own_questions.py
-    hf://datasets/...         a file of questions on the Hugging Face hub, see sqa/files/hub.py
 
 To add a data set, add its name to `_SETS`.  Addresses, sizes and hashes of downloads are in data/manifest.yaml.
 
@@ -30,7 +29,6 @@ MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB page -> tossup page (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
-HUB = "hf://"  # beginning of the address of a question file on the Hugging Face hub
 LONGEST_NAME = 1000  # maximum number of characters of a name in a message
 
 
@@ -75,8 +73,6 @@ def _loader(name: str) -> Loader:
     path, shown = Path(name), name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
     if len(name) <= LONGEST_NAME and path.is_file():  # `is_file` raises for longer names
         return partial(_own_questions, path)
-    if name.startswith(HUB):
-        return partial(_hub_questions, name)
     if records.suffix(path) in (".json", ".jsonl", ".csv", ".tsv"):
         raise DataError(f"{shown}: this file of questions does not exist; {SOUGHT}")
     near = difflib.get_close_matches(name, _SETS, n=1)
@@ -135,12 +131,6 @@ def _own_questions(path: Path) -> Iterator[Question]:
 
     for where, record, fields in own_questions.read(path):
         yield own_questions.heard(where, _question(where, *fields), record)
-
-
-def _hub_questions(address: str) -> Iterator[Question]:
-    from sqa.files.hub import questions_file
-
-    yield from _own_questions(questions_file(address))
 
 
 def _question(

@@ -1,13 +1,11 @@
-"""External models and question files on the Hugging Face hub, and models of `transformers` in folders.
+"""External models on the Hugging Face hub, and models of `transformers` in folders.
 
-A model is a local folder or a name on the hub, downloaded only with `download: true`.  A question file is named
-`hf://datasets/OWNER/NAME@COMMIT/FILE.jsonl` and downloaded once into the hub's own cache.  Weights are read only from
+A model is a local folder or a name on the hub, downloaded only with `download: true`.  Weights are read only from
 safetensors, and no code in a model's folder is run.
 """
 
 import hashlib
 import math
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,9 +24,6 @@ from sqa.files.model_files import check_weights
 from sqa.files.records import converted, json_document
 
 T = TypeVar("T")
-MAX_QUESTIONS = 1 << 26  # bytes of a question file on the hub
-_ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)(?:@([^/]*))?/(.+\.jsonl?(?:\.gz|\.zst)?)")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 LARGEST = 1 << 22  # maximum of any size in a configuration
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 _FAILURES = (ValueError, OSError, LookupError, TypeError, RuntimeError, ImportError, AttributeError, ArithmeticError)
@@ -90,44 +85,6 @@ def commit_of(model: str, revision: str | None) -> str | None:
     except ConfigError:
         return None
     return folder.name if folder.parent.name == "snapshots" else None
-
-
-def pinned(address: str, key: str = "dataset.name") -> dict[str, Any]:
-    """Return the arguments with which huggingface_hub finds a question file.
-
-    Raises ConfigError unless the address names a commit.
-    """
-    parts = _ADDRESS.fullmatch(address)
-    repository, revision, file = parts.groups() if parts else ("OWNER/NAME", None, "FILE.jsonl")
-    if parts and revision and _COMMIT.fullmatch(revision):
-        return {"repo_id": repository, "filename": file, "revision": revision, "repo_type": "dataset"}
-    problem = f"the revision {revision!r} is no commit and may change" if revision else "no commit is named"
-    raise ConfigError(
-        f"{key}: {address!r}: {problem if parts else 'not the address of a question file'}; write "
-        f"hf://datasets/{repository}@COMMIT/{file} with the 40 hexadecimal digits of one of "
-        f"https://huggingface.co/datasets/{repository}/commits"
-    )
-
-
-def questions_file(address: str) -> Path:
-    """Return the path of a question file in the local cache; download it if needed, or raise DataError."""
-    place = pinned(address)
-    need("huggingface_hub", "a question file on the Hugging Face hub")
-    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        if isinstance(copy := try_to_load_from_cache(**place), str):
-            return Path(copy)
-        size = get_hf_file_metadata(hf_hub_url(**place)).size
-        if size is not None and size <= MAX_QUESTIONS:
-            return Path(hf_hub_download(**place))
-    except HFValidationError as error:
-        raise ConfigError(f"dataset.name: {address!r}: {error}") from error
-    except Exception as error:  # each major version of the library has another HTTP client with its own errors
-        raise DataError(f"{address}: the Hugging Face hub did not provide it: {_first_line(error)}") from error
-    found = "an unknown number of" if size is None else size
-    raise DataError(f"{address}: has {found} bytes; a question file may have at most {MAX_QUESTIONS}")
 
 
 class _Config(Struct):

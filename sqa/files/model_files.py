@@ -44,12 +44,6 @@ def resolve_model(model: str, prefix: str = "") -> Path:
     raise ConfigError(f"model: {model!r} is neither a bundled model nor a folder with a {CONFIG}{near}; {SOUGHT}")
 
 
-def model_digest(model: str, prefix: str = "") -> str | None:
-    """Return the sha256 (hex) of the files, except the card, of a bundled model or a folder; None if neither exists."""
-    folders = (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser())
-    return next((files_digest(folder) for folder in folders if (folder / CONFIG).is_file()), None)
-
-
 def files_digest(folder: Path) -> str:
     """Return the sha256 (hex) of a model's files, except its card."""
     return joined_digest(model_files(folder), content)

@@ -156,16 +156,6 @@ def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:
     return [_built(name) for name in names]
 
 
-def aliased(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the variants of `names` that match answers as Quizbowl does, except variants that are in `names`.
-
-    Only metrics of answers have such a variant.
-    """
-    measures = [parse(name) for name in names if not is_own(name)]
-    answering = (m for m in measures if m.family.kind == "answers" and not m.aliases)
-    return tuple(f"{measure}{ALIASES}" for measure in answering if f"{measure}{ALIASES}" not in names)
-
-
 def collect(traces: Sequence[QuestionTrace], metric: Metric) -> Floats:
     """Return the statistics of every question, (n, d), one row per trace.  Raises NotComputable without traces."""
     if not traces:

@@ -53,16 +53,9 @@ import numpy as np
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.types import Floats
+from sqa.metrics import latency
 from sqa.metrics.delays import Delays
-from sqa.metrics.latency import (
-    CONVENTIONS,
-    FORMULAS,
-    Convention,
-    reference_size,
-    scored_by,
-    takes_reference,
-    yet_another_average_lagging,
-)
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention
 from sqa.metrics.log_lines import Log, SegmentLine, lines_beside, read_log
 from sqa.results import Table, show
 
@@ -138,10 +131,12 @@ def score(path: str, options: LogOptions) -> Scored:
     if options.computation_aware:
         delays = replace(delays, flat=log.elapsed(), read=delays.flat)
     suffix = "_CA" if options.computation_aware else ""
-    formulas = {FORMULAS[name].label + suffix: FORMULAS[name] for name in scored_by(convention)}
+    formulas = {FORMULAS[name].label + suffix: FORMULAS[name] for name in latency.scored_by(convention)}
     values = {label: formula(delays, convention) for label, formula in formulas.items()}
     origin = "none" if np.isnan(delays.reference).all() else "log" if options.references is None else "file"
-    used = {label: origin if takes_reference(formula, convention) else "none" for label, formula in formulas.items()}
+    used = {
+        label: origin if latency.takes_reference(formula, convention) else "none" for label, formula in formulas.items()
+    }
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
     first = int(log.rows[0].index or 0)
     index = tuple(range(first, first + len(log.rows)))
@@ -167,7 +162,7 @@ def degeneracy(delays: Delays) -> dict[str, float]:
     EFSW  share of the source beyond the mean lag: sum max(0, |x| - YAAL) / sum |x|, over sentences with a YAAL
     DSPTV EFSW - SWF; above 20 or below -20 the policy is likely degenerate.  nan without words or source.
     """
-    yaal = yet_another_average_lagging(delays)  # (S,)
+    yaal = latency.yet_another_average_lagging(delays)  # (S,)
     source = np.where(np.isnan(yaal), 0.0, delays.source)
     early = delays.flat < delays.source[delays.sentence]
     swf = 100 * early.mean() if len(early) else np.nan
@@ -192,11 +187,14 @@ def _references(log: Log, options: LogOptions, convention: Convention) -> list[f
         raise DataError(f"{log.where(0)}: {problem}; count the reference in characters: --unit char")
     if options.references is not None:
         texts = lines_beside(log.path, options.references, len(rows))
-        return [float(reference_size(text, options.unit, convention)) for text in texts]
+        return [float(latency.reference_size(text, options.unit, convention)) for text in texts]
     lengths = [row.reference_length for row in rows]
     if not any(row.reference for row in rows):  # "" in every line means that there were no references
         return lengths
-    sizes = [None if row.reference is None else reference_size(row.reference, options.unit, convention) for row in rows]
+    sizes = [
+        None if row.reference is None else latency.reference_size(row.reference, options.unit, convention)
+        for row in rows
+    ]
     return [
         (float(size) if size else None) if length is None else length
         for length, size in zip(lengths, sizes, strict=True)

@@ -32,7 +32,6 @@ from sqa.core.types import BuiltMetric, Floats, Kind, Question
 
 KEPT = 50  # guesses per step that a run stores
 SIGN, ALIASES = "@", "@aliases"  # separator of variants; variant that matches answers as Quizbowl does (`ByAliases`)
-RANGES = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # unit -> (minimum, maximum)
 # Inputs that a metric may need -> (test of a trace, message if the test fails).
 NEEDS: dict[str, tuple[Callable[[QuestionTrace], bool], str]] = {
     "guesses": (lambda trace: trace.guesses is not None, "no guesser ran on {id}"),

@@ -40,16 +40,12 @@ _WRITTEN_IF_ANY = {"written": "if any"}  # metadata of a field that is written o
 class DatasetConfig:
     """The questions of a run."""
 
-    name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`), your own file, or hf://datasets/..."]
+    name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`) or your own file"]
     limit: Annotated[Count | None, "maximum number of questions, from the start; null = all"] = None
 
     def problems(self) -> list[str]:
-        from sqa.data.datasets import HUB, question_sets
+        from sqa.data.datasets import question_sets
 
-        if self.name.startswith(HUB):
-            from sqa.files.hub import pinned
-
-            pinned(self.name, "name")
         if self.name in question_sets() or Path(self.name).suffix:
             return []
         near, names = did_you_mean(self.name, question_sets()), ", ".join(question_sets())
@@ -85,13 +81,6 @@ class QualityConfig:
         return QualityConfig(self.kind, dataclasses.replace(self.options, file=file.replace("{run}", run)))
 
 
-@dataclass(frozen=True, slots=True)
-class AnswersConfig:
-    """Rule that decides whether an answer is right."""
-
-    matching: Annotated[Literal["strict", "aliases"], "aliases: other names also count (ew@aliases)"] = "strict"
-
-
 def _default_metrics() -> tuple[str, ...]:
     from sqa.metrics import DEFAULT
 
@@ -111,15 +100,6 @@ class RunConfig:
     metrics: tuple[str, ...] = field(default_factory=_default_metrics)
     seed: Annotated[Whole, "seed of the resamples for intervals"] = 0
     quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
-    answers: AnswersConfig | None = field(default=None, metadata=_WRITTEN_IF_ANY)
-
-    @property
-    def scored(self) -> tuple[str, ...]:
-        """Names of all metrics to compute, including the variants that `answers: {matching: aliases}` adds."""
-        from sqa.metrics import aliased
-
-        generous = self.answers is not None and self.answers.matching == "aliases"
-        return (*self.metrics, *aliased(self.metrics)) if generous else self.metrics
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle a config with user-defined parts as plain values, because the other process must import the parts."""
@@ -336,23 +316,15 @@ class Reader:
         config = self.record(cls, options, key)
         return None if config is None else ComponentConfig(name, config, other)
 
-    def _with_policy(self, options: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """Rewrite `policy: {name: wait-k, k: 6}` as `policy: wait-k, k: 6`; a user's policy becomes an `OwnPart`."""
+    def _with_policy(self, options: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        """Read a policy of the user, `policy: {name: "mine.py:build", ...}` or its name alone, as an `OwnPart`."""
         policy = options["policy"]
-        nested = {"name": policy} if isinstance(policy, str) else policy
-        if not isinstance(nested, Mapping) or not isinstance(nested.get("name"), str):
-            return dict(options)  # the key's type check reports the error
+        name = policy.get("name") if isinstance(policy, Mapping) else policy
+        if not isinstance(name, str) or ":" not in name:
+            return options  # the key's type check reports an invalid value
+        part = self.part(POLICIES, policy, key)
         others = {name: option for name, option in options.items() if name != "policy"}
-        if ":" in nested["name"]:
-            part = self.part(POLICIES, nested, key)
-            return others if part is None else {**others, "policy": OwnPart(part.name, part.options)}
-        inner = {name: option for name, option in nested.items() if name != "name"}
-        for name in inner:
-            if name not in ("k", "n"):
-                self._add(join(key, name), f"unknown{did_you_mean(str(name), ('k', 'n'))}")
-            elif name in others:
-                self._add(join(key, name), "is also given next to the policy")
-        return {**others, "policy": nested["name"], **{name: inner[name] for name in inner if name in ("k", "n")}}
+        return others if part is None else {**others, "policy": OwnPart(part.name, part.options)}
 
     def _quality(self, value: Any, key: str) -> tuple[QualityConfig, ...]:
         """Read `quality:`, a list such as [{comet: {model: m}}, {external: [program]}] or a mapping of kinds."""

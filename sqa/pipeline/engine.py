@@ -29,31 +29,14 @@ import numpy as np
 
 from sqa import metrics as metric_names
 from sqa.core import trace as tr
+from sqa.core import types as contracts
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable, TraceError
 from sqa.core.own import BUILT, short
 from sqa.core.progress import bar
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score, Table
-from sqa.core.types import (
-    AnswersQuestions,
-    BatchTranslator,
-    BuiltMetric,
-    Buzz,
-    Buzzer,
-    ChecksTexts,
-    Emission,
-    Guess,
-    Guesser,
-    IncrementalGuesser,
-    KnowsPages,
-    Metric,
-    OracleBuzzer,
-    Question,
-    TextMetric,
-    Translator,
-    Write,
-)
+from sqa.core.types import Buzz, Buzzer, Emission, Guess, Guesser, Metric, Question, Translator
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_rows
 from sqa.metrics.measure import KEPT as N_GUESSES
 from sqa.pipeline.config import ComponentConfig, RunConfig
@@ -85,7 +68,7 @@ class RunResult:
     questions: list[Question]
     stages: dict[str, Stage]  # stages that ran, by name
     store: Store
-    metrics: list[BuiltMetric]
+    metrics: list[contracts.BuiltMetric]
     unknown_pages: int | None  # questions whose page the guesser cannot name; None if it has no page list
     made: dict[str, int] = field(default_factory=dict)  # stage -> blocks computed by this run; the others were stored
     texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> text metric -> score
@@ -212,7 +195,7 @@ def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | No
         return len(missing), time.perf_counter() - start if len(missing) == len(blocks) else None
 
 
-def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:
+def _score_texts(work: Work, progress: bool) -> tuple[list[contracts.BuiltMetric], dict[str, dict[str, Score]]]:
     """Compute the text metrics; return all metrics of the run, and the text scores by question id and metric."""
     wanted = [*work.of_texts, *(work.parts.quality(entry.for_run(work.config.name)) for entry in work.config.quality)]
     if not wanted:
@@ -245,10 +228,10 @@ class Work:
         self.codes: dict[str, Sequence[Code]] = {}  # stage -> user-defined code
         self.built: dict[str, Any] = {}  # stage -> component, shared by all blocks
         before = len(BUILT)
-        self.metrics = metric_names.build(config.scored)
+        self.metrics = metric_names.build(config.metrics)
         of_metrics = BUILT[before:]
-        self.of_texts = [metric for metric in self.metrics if isinstance(metric, TextMetric)]
-        self.of_traces = [metric for metric in self.metrics if not isinstance(metric, TextMetric)]
+        self.of_texts = [metric for metric in self.metrics if isinstance(metric, contracts.TextMetric)]
+        self.of_traces = [metric for metric in self.metrics if not isinstance(metric, contracts.TextMetric)]
         wanted = STAGES[: STAGES.index(until) + 1]
         translator = parts.component(TRANSLATORS, config.translator)
         check_questions(config.translator, translator, questions, whole)
@@ -277,23 +260,15 @@ class Work:
 
     def check(self, name: str, missing: Sequence[int]) -> None:
         """Pass the texts of the missing blocks to a `ChecksTexts` guesser."""
-        if name == "guess" and isinstance(guesser := self.built[name], ChecksTexts):
+        if name == "guess" and isinstance(guesser := self.built[name], contracts.ChecksTexts):
             translated = self.traces("translate")
             guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
 
     def make(self, name: str, index: int, tick: Tick) -> None:
         """Compute one block of a stage; the store must have the same block of every earlier stage."""
-        with self._watched(name), self._counting(name, index):
+        with self._counting(name, index):
             table = self._table(name, index, tick)
         self.store.write(self.stages[name], index, table)
-
-    def _watched(self, name: str) -> AbstractContextManager[None]:
-        """Return a context that checks the imports of user-defined parts."""
-        if not self.codes[name]:
-            return nullcontext()
-        from sqa.core.own.code import at_work
-
-        return at_work()
 
     def _counting(self, name: str, index: int) -> AbstractContextManager[None]:
         """Return a context that stores the counts of a language model's replies for a block."""
@@ -337,7 +312,7 @@ def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], da
 def translate(translator: Translator, questions: Sequence[Question], tick: Tick) -> Table:
     """Return the emissions of a block, batched if the translator supports it, else sentence by sentence."""
     rows: dict[str, Sequence[Emission]] = {}
-    if questions and isinstance(translator, BatchTranslator):
+    if questions and isinstance(translator, contracts.BatchTranslator):
         batch = translator.translate_batch(questions)
         if len(batch) != len(questions):
             raise TraceError(f"the translator answered {len(batch)} of {len(questions)} questions", questions[0].id)
@@ -356,7 +331,7 @@ def stream(translator: Translator, question: Question) -> list[Emission]:
     for i, sentence in enumerate(question.sentences):
         source = CountedSource(sentence, question.id)
         for written in translator.translate(source):
-            token, erase = written if isinstance(written, Write) else (written, 0)
+            token, erase = written if isinstance(written, contracts.Write) else (written, 0)
             emissions.append(Emission(i, token, source.read, source.ended, erase))
     return emissions
 
@@ -391,10 +366,10 @@ def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[st
         if not steps.words:
             rows[q.id] = []
         elif q.asked and q.asked.question:
-            if not isinstance(guesser, AnswersQuestions):
+            if not isinstance(guesser, contracts.AnswersQuestions):
                 raise ConfigError(f"question {q.id} asks {q.asked.question!r:.60}; the guesser has no `answer`")
             rows[q.id] = guesser.answer(q.asked.question, steps.texts, N_GUESSES)
-        elif steps.append_only and isinstance(guesser, IncrementalGuesser):
+        elif steps.append_only and isinstance(guesser, contracts.IncrementalGuesser):
             rows[q.id] = guesser.guess_prefixes(steps.words, N_GUESSES)
         else:
             rows[q.id] = guesser.guess(steps.texts, N_GUESSES)
@@ -404,13 +379,16 @@ def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[st
 
 
 def buzz(
-    buzzer: Buzzer | OracleBuzzer, questions: Sequence[Question], guesses: Mapping[str, tr.Guesses], tick: Tick
+    buzzer: Buzzer | contracts.OracleBuzzer,
+    questions: Sequence[Question],
+    guesses: Mapping[str, tr.Guesses],
+    tick: Tick,
 ) -> Table:
     """Return the buzzes of a block.  Only a buzzer with the attribute `oracle = True` sees the answer."""
     rows: dict[str, Sequence[Buzz]] = {}
     for q in questions:
         history = guesses[q.id]
-        if isinstance(buzzer, OracleBuzzer) and buzzer.oracle:
+        if isinstance(buzzer, contracts.OracleBuzzer) and buzzer.oracle:
             rows[q.id] = buzzer.decide_with_answer(history, q.page)
         else:
             rows[q.id] = cast(Buzzer, buzzer).decide(history)
@@ -444,7 +422,7 @@ def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | Non
 
     Prints the nearest page of the first such questions, which may be misspelt.
     """
-    if not isinstance(guesser, KnowsPages) or guesser.pages is None:
+    if not isinstance(guesser, contracts.KnowsPages) or guesser.pages is None:
         return None
     pages = {answer_key(page): page for page in guesser.pages}
     unknown = [q for q in questions if answer_key(q.page) not in pages]

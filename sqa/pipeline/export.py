@@ -1,28 +1,17 @@
-"""Export texts, words, steps and scores of finished runs, and sentences of question sets, for other programs."""
+"""Export texts, words and steps of finished runs, and sentences of question sets, for other programs."""
 
 import csv
 import io
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
-from sqa import __version__
 from sqa.core.errors import NotComputable
-from sqa.core.packages import need
-from sqa.core.significance import LEVEL
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data.own_questions import record_of
-from sqa.metrics.measure import RANGES, sentence_references
-from sqa.pipeline import paired
-from sqa.pipeline.config import to_mapping
-from sqa.pipeline.folder import RunFolder
-from sqa.pipeline.saving import SUMMARY
-from sqa.results import Row
-
-EVERY_EVAL_EVER = "0.3.0"  # schema version of eval.schema.json in github.com/evaleval/every_eval_ever
+from sqa.metrics.measure import sentence_references
 
 Unit = Literal["sentence", "question"]
 Side = Literal["hypotheses", "references", "sources"]
@@ -113,68 +102,9 @@ def submission_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
             yield json.dumps(row, ensure_ascii=False)
 
 
-def parquet(traces: Iterable[QuestionTrace]) -> bytes:
-    """Return the steps as a Parquet file; null where no guesser or buzzer ran."""
-    need("pyarrow", "--to parquet")
-    import pyarrow as pa
-    from pyarrow.parquet import write_table
-
-    kinds = (pa.string(), pa.int32(), pa.string(), pa.int32(), pa.int32(), pa.float64(), pa.bool_())
-    schema, file = pa.schema([*zip(Step._fields, kinds, strict=True)]), io.BytesIO()
-    write_table(pa.Table.from_pylist([row._asdict() for row in steps(traces)], schema=schema), file, compression="zstd")
-    return file.getvalue()
-
-
 def csv_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
     """Yield the steps as CSV with a header; empty cells where no guesser or buzzer ran."""
     for row in (Step._fields, *steps(traces)):
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(row)
         yield line.getvalue()
-
-
-def every_eval_ever(run: RunFolder) -> str:
-    """Return a run's scores as an Every Eval Ever document; metrics without a value are omitted."""
-    config = to_mapping(run.config)
-    translator, measured = run.config.translator.name, [row for row in run.report.values() if row.metric in run.stats]
-    written = str(int((run.folder / SUMMARY).stat().st_mtime))
-    source: dict[str, Any] = {"dataset_name": run.config.dataset.name, "source_type": "other"}
-    source["additional_details"] = {"fingerprint": run.dataset, "questions": str(len(run.questions))}
-    system = str(config["translator"].get("model", translator))
-    known = {"deployment_type": "unknown", "model_availability": "unknown"}  # required, but not in a config
-    stages = {stage: json.dumps(config[stage]) for stage in ("translator", "guesser", "buzzer") if config.get(stage)}
-    metrics = paired.metrics_of([row.metric for row in measured], run)
-    document = {
-        "schema_version": EVERY_EVAL_EVER,
-        "evaluation_id": f"sqa-{source['dataset_name']}/{translator}/{written}",
-        "retrieved_timestamp": written,
-        "source_metadata": {
-            "source_name": "sqa",
-            "source_type": "evaluation_run",
-            "source_organization_name": "unknown",
-            "evaluator_relationship": "other",
-        },
-        "eval_library": {"name": "sqa", "version": __version__},
-        "model_info": {"name": system, "id": f"{translator}/{system}", "additional_details": known | stages},
-        "evaluation_results": [
-            _result(row, metric.higher_is_better, source) for row, metric in zip(measured, metrics, strict=True)
-        ],
-    }
-    return json.dumps(document, ensure_ascii=False, indent=2)
-
-
-def _result(row: Row, higher_is_better: bool, source: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry of `evaluation_results`."""
-    low, high = RANGES.get(row.unit, (-sys.float_info.max, sys.float_info.max))  # the schema requires bounds
-    score: dict[str, Any] = {"score": row.value, "details": {"signature": row.signature}}
-    if row.low is not None and row.high is not None:
-        interval = {
-            "lower": row.low,
-            "upper": row.high,
-            "confidence_level": LEVEL,
-            "method": "bootstrap over questions",
-        }
-        score["uncertainty"] = {"confidence_interval": interval, "num_samples": row.n}
-    scale = {"lower_is_better": not higher_is_better, "score_type": "continuous", "min_score": low, "max_score": high}
-    config = {"evaluation_description": f"{row.metric}, {row.unit}", **scale}
-    return {"evaluation_name": row.metric, "source_data": source, "metric_config": config, "score_details": score}

@@ -21,19 +21,8 @@ from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, did_you_mean
 from sqa.core.types import Buzzer, Guesser, Translator
 from sqa.files.store import digest
 from sqa.files.yaml_reader import is_config, name_of, parse_yaml, read_yaml
-from sqa.pipeline.config import (
-    OTHER_LANGUAGES,
-    PARTS,
-    C,
-    ComponentConfig,
-    DatasetConfig,
-    RunConfig,
-    load,
-    load_run,
-    read_parts,
-    run_from_mapping,
-    to_mapping,
-)
+from sqa.pipeline import config as loading
+from sqa.pipeline.config import PARTS, C, ComponentConfig, RunConfig, load_run, read_parts
 
 TOP = tuple(field.name for field in dataclasses.fields(RunConfig))
 DIGITS = 8  # digits of the config's digest in a run's name
@@ -86,7 +75,7 @@ def load_study(path: Path, cls: type[C], words: Sequence[str]) -> C:
         is_list = isinstance(mapping.get(key), list) and not text.startswith("[")
         overrides.append(Override(key, _yaml(key, f"[{text}]" if is_list else text)))
         _set(mapping, key, overrides[-1])
-    config = load(path, cls, mapping)
+    config = loading.load(path, cls, mapping)
     return config if not overrides or "name" in dict(pairs) else named(config, map(_slug, overrides))
 
 
@@ -117,7 +106,7 @@ def overridden(
     _check_once(keys)
     by_key = _apply(whole, overrides, folder)
     try:
-        config = run_from_mapping(whole, folder)
+        config = loading.run_from_mapping(whole, folder)
     except ConfigError as error:
         raise ConfigError([_attributed(problem, by_key, source) for problem in error.problems]) from None
     return config if not overrides or "name" in keys else named(config, map(_slug, overrides))
@@ -125,7 +114,7 @@ def overridden(
 
 def named(config: Any, words: Iterable[str]) -> Any:
     """Return a run or study with a unique name: its name, words that describe it, digits of the config's digest."""
-    plain = to_mapping(config)
+    plain = loading.to_mapping(config)
     del plain["name"]
     slugs = (re.sub(r"[^\w.+]+", "_", word).strip("_.") for word in words)
     name = "-".join([config.name, *filter(None, slugs)])[:LONGEST]
@@ -157,7 +146,7 @@ def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | 
 
 def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None) -> str:
     """Return the dotted form of a key without dots.  Raises ConfigError unless exactly one part has the key."""
-    options = {f"dataset.{field.name}": field.name for field in dataclasses.fields(DatasetConfig)}
+    options = {f"dataset.{field.name}": field.name for field in dataclasses.fields(loading.DatasetConfig)}
     unknown, reason = list[str](), ""
     for part, registry in PARTS.items():
         value = whole.get(part)
@@ -171,7 +160,7 @@ def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None)
         except ConfigError as error:  # an unknown part, reported below or with the config's other problems
             unknown += [f"{part}.name: {problem}" for problem in error.problems]
             continue
-        names += [OTHER_LANGUAGES] if part == "translator" else []
+        names += [loading.OTHER_LANGUAGES] if part == "translator" else []
         options |= {f"{part}.{name}": name for name in names}
     matches = [key for key, name in options.items() if name == override.key]
     if len(matches) > 1:
@@ -181,10 +170,7 @@ def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None)
     if not matches:
         near = reason or did_you_mean(override.key, [*options.values(), *TOP])
         raise ConfigError(f"{override}: neither the run nor a part of it has the key {override.key!r}{near}")
-    # `translator.k` means `translator.policy.k` if the file has `policy: {name: wait-k, k: 6}`.
-    part, _, option = matches[0].partition(".")
-    policy = whole[part].get("policy") if isinstance(whole.get(part), Mapping) else None
-    return f"{part}.policy.{option}" if isinstance(policy, Mapping) and option in policy else matches[0]
+    return matches[0]
 
 
 def _set(whole: dict[str, Any], key: str, override: Override) -> None:

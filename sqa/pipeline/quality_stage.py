@@ -10,10 +10,8 @@ only once across all runs.  A refusal or a failure is a `Score` with the reason,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 
 from sqa.core.errors import NotComputable, SqaError
-from sqa.core.own.code import at_work
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.core.types import BuiltMetric, TextMetric
@@ -73,8 +71,7 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
     with bar(f"{metric.name:9}", len(keys), len(keys) - len(missing), disable=not (progress and missing)) as shown:
         for start in range(0, len(missing), CHUNK):
             chunk = missing[start : start + CHUNK]
-            with at_work() if hasattr(metric, "own_part") else nullcontext():
-                stats = metric.measure([segment for _, segment in chunk])
+            stats = metric.measure([segment for _, segment in chunk])
             kept = _keep(store, stage, dict(zip((key for key, _ in chunk), stats, strict=True)))
             shown.update(len(chunk))
     return [kept[key] for key in keys]

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError
 from sqa.core.own import BUILT, PACKAGES, in_file, is_own, located, short, split
 
 _LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()  # Python's own modules
@@ -93,25 +93,6 @@ def printing_to_stderr() -> Iterator[None]:
     finally:
         os.dup2(stdout, 1)
         os.close(stdout)
-
-
-@contextmanager
-def at_work() -> Iterator[None]:
-    """Send prints to stderr, and after the `with` block, check the modules that parts have imported inside the block.
-
-    Raises DataError for an edited file; warns about a module imported by a computed name.
-    """
-    before = set(sys.modules)
-    with printing_to_stderr():
-        yield
-    known = {name: code for code in LOADED.values() for name in code.named}
-    for name in sys.modules.keys() - before:
-        if name in known and not known[name].current():
-            raise DataError(f"{known[name].named[name].name} was edited while it was running; run again")
-        if name not in known and _file_of(name, ""):
-            print(
-                f"sqa: {name!r} was imported by a computed name, so store keys do not cover its code", file=sys.stderr
-            )
 
 
 def forget(stale: Collection[Code]) -> None:

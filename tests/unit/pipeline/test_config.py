@@ -255,7 +255,7 @@ def test_long_chain_of_entries_is_refused(tmp_path: Path) -> None:
 
 
 def test_policy_key_needs_no_prefix(tmp_path: Path) -> None:
-    text = "dataset: {name: mini-es}\ntranslator: {name: command, command: [cat], policy: {name: wait-k, k: 6}}\n"
+    text = "dataset: {name: mini-es}\ntranslator: {name: command, command: [cat], policy: wait-k, k: 6}\n"
     config = load_with(write(tmp_path, text), parsed(["k=3"]))
     assert to_mapping(config)["translator"]["k"] == 3
     refused(ConfigError, "k: is given twice", parsed, ["k=3", "k=4"])

@@ -14,7 +14,7 @@ from refusals import refused
 from tables import tables_of
 
 import sqa
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import GUESSERS, NoKeys
 from sqa.metrics.own_metrics import own_metric
 from sqa.pipeline.config import run_from_mapping
@@ -105,12 +105,6 @@ class Mine:
 """
 
 
-def test_late_import_by_computed_name_gives_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path, mine=CHOOSES, chosen="PAGE = 'one'\n")
-    assert guessed(tmp_path, page="chosen") == ("one", 1)
-    assert "'chosen' was imported by a computed name, so store keys do not cover its code" in capsys.readouterr().err
-
-
 def test_config_can_be_sent_to_another_process(tmp_path: Path) -> None:
     write(tmp_path, mine=CHOOSES)
     part = {"name": f"{tmp_path}/mine.py:Mine", "page": "one"}
@@ -169,33 +163,6 @@ def test_edited_metrics_and_policies_are_recomputed(tmp_path: Path) -> None:
     assert compare(saved[0], saved[3], 10, ["mine"])[0]
     with pytest.raises(NotComputable, match="mine: left out, signatures differ"):
         compare(saved[0], saved[2], 10, ["mine"])
-
-
-EDITS = """
-import os
-from pathlib import Path
-
-def edited():
-    file = Path(__file__).with_name("edited_helper.py")
-    file.write_text("PAGE = 'new'")
-    os.utime(file, (0, 0))
-    return "x"
-
-class Mine:
-    def guess(self, texts, n):
-        DURING
-        import edited_helper
-        return [[(edited_helper.PAGE, 1.0)] for _ in texts]
-    def fingerprint(self):
-        return BEFORE
-"""
-
-
-@pytest.mark.parametrize(("before", "during"), [("edited()", "pass"), ("'x'", "edited()")])
-def test_edit_during_the_run_is_refused(tmp_path: Path, before: str, during: str) -> None:
-    code = EDITS.replace("BEFORE", before).replace("DURING", during)
-    write(tmp_path, mine=code, edited_helper="PAGE = 'old'\n")
-    refused(DataError, r"edited_helper.py was edited while it was running", guessed, tmp_path)
 
 
 def test_part_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,14 +190,8 @@ def configured(**keys):
     return run_from_mapping({"name": "r", "dataset": {"name": "mini-es"}, "translator": translator})
 
 
-def test_nested_policy_equals_the_short_spelling():
-    """Equal configs have equal fingerprints and store keys."""
-    for name, number in (("wait-k", {"k": 6}), ("hold", {"n": 2}), ("retranslate", {})):
-        assert configured(policy={"name": name, **number}) == configured(policy=name, **number)
-
-
-@pytest.mark.parametrize(("more", "message"), TABLES["invalid_keys_of_a_nested_policy_are_refused"])
-def test_invalid_keys_of_a_nested_policy_are_refused(more, message):
+@pytest.mark.parametrize(("more", "message"), TABLES["invalid_keys_of_a_config_are_refused"])
+def test_invalid_keys_of_a_config_are_refused(more, message):
     refused(ConfigError, message, configured, **more)
 
 
