@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from sqa.core.registry import GUESSERS
 from sqa.core.types import Guess, guesses_per_word
 from sqa.pipeline.config import read_parts
-from sqa.pipeline.parts import fingerprint_of
+from sqa.pipeline.engine import fingerprint_of
 
 DEPTH = 50  # number of guesses requested from each guesser
 

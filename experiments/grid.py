@@ -15,8 +15,8 @@ from sqa.core.languages import code_of
 from sqa.core.schema import Count, K, Whole, checked
 from sqa.data import datasets as question_sets
 from sqa.files.store import Store
-from sqa.pipeline.blocks import Workshop, workshop_of
 from sqa.pipeline.config import QualityConfig, folder_name, load, read_parts, to_mapping
+from sqa.pipeline.runner import Workshop, workshop_of
 
 SEPARATE = "separate wait-k"  # one model per k
 CONTINUED = "multi-path wait-k"  # one model for all k, trained further for as long as the separate models

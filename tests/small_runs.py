@@ -6,8 +6,7 @@ from doubles import write_questions
 
 from sqa.files.store import Store
 from sqa.pipeline.config import RunConfig, run_from_mapping
-from sqa.pipeline.engine import RunResult, run
-from sqa.pipeline.parts import Parts
+from sqa.pipeline.engine import Parts, RunResult, run
 
 PARTS = {kind: f"doubles:build_{kind}" for kind in ("translator", "guesser", "buzzer")}  # keys of a run's config
 

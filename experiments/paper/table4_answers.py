@@ -28,8 +28,7 @@ from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import normalise, says
 from sqa.pipeline import engine
 from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.engine import BLOCK_SIZE
-from sqa.pipeline.parts import Parts
+from sqa.pipeline.engine import BLOCK_SIZE, Parts
 from sqa.pipeline.runner import make_ahead
 
 DENSE_VERSION = 1  # version of the passages' vectors; increase it when they change

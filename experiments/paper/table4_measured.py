@@ -14,7 +14,7 @@ from sqa.core.errors import DataError, SqaError
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
 from sqa.files.store import Store
 from sqa.metrics.short_answers import exact_match, f1
-from sqa.pipeline.parts import Parts
+from sqa.pipeline.engine import Parts
 
 
 @dataclass(frozen=True, eq=False)

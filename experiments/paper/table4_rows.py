@@ -28,8 +28,8 @@ from sqa.core.types import Emission
 from sqa.files.store import Store
 from sqa.metrics.quality.bleu import Bleu
 from sqa.metrics.short_answers import LanguageMean, by_language
+from sqa.pipeline.engine import Parts
 from sqa.pipeline.paired import intervals
-from sqa.pipeline.parts import Parts
 from sqa.pipeline.quality_stage import score_texts
 
 

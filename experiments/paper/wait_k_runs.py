@@ -40,7 +40,7 @@ from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.core.schema import Count, checked
 from sqa.core.types import Question
 from sqa.pipeline.config import load
-from sqa.pipeline.parts import Parts
+from sqa.pipeline.engine import Parts
 from sqa.report import plots
 
 

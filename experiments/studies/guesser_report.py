@@ -42,8 +42,7 @@ from sqa.data.texts import load_tossups
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.qa import AnyCurve, curve_named
 from sqa.pipeline.config import load
-from sqa.pipeline.engine import BLOCK_SIZE
-from sqa.pipeline.parts import Parts
+from sqa.pipeline.engine import BLOCK_SIZE, Parts
 from sqa.report import plots
 from sqa.results import Frame
 

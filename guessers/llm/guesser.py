@@ -7,7 +7,7 @@
 The last example is a base language model (trained only on plain text), which continues four solved questions.  The
 model is asked after every `every` words, and the steps in between share its guesses.  A text of W words therefore costs
 floor(W / every) requests, and no step depends on later words.  The replies of a server are stored on disk
-(sqa/net/reply_cache.py).  A reply that is not the requested JSON gives an empty guess list, and is counted and logged.
+(sqa/net/chat.py).  A reply that is not the requested JSON gives an empty guess list, and is counted and logged.
 """
 
 import sys
@@ -25,9 +25,8 @@ from sqa.core.errors import ConfigError
 from sqa.core.schema import Count, File, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
-from sqa.net.chat import LanguageModel
+from sqa.net.chat import CachedChat, LanguageModel
 from sqa.net.endpoint import CHAT, PLAIN, EndpointConfig
-from sqa.net.reply_cache import CachedChat
 
 VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
 TITLE_VERSION = 2  # version of that code for `reply: title` alone

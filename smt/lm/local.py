@@ -17,9 +17,8 @@ from sqa.core.schema import Count, File, checked
 from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
 from sqa.files.hub import files_digest
 from sqa.files.store import digest
-from sqa.net.chat import Budget, LanguageModel, P, Reply, Task
+from sqa.net.chat import Budget, Cache, CachedChat, LanguageModel, P, Reply, Task
 from sqa.net.endpoint import CHAT, PLAIN, Endpoint
-from sqa.net.reply_cache import Cache, CachedChat
 
 if TYPE_CHECKING:
     from smt.lm.base import Base

@@ -41,11 +41,10 @@ Cache = Annotated[Path | None, option("--cache FILE", "With endpoint: replies; d
 def _asking(endpoint: Path | None, limit: int, cache: Path | None) -> tuple[Any, str]:
     """Return a language model that is asked for JSON objects, and its name."""
     from sqa.files.yaml_reader import read_yaml
-    from sqa.net.chat import Budget
+    from sqa.net.chat import Budget, CachedChat
+    from sqa.net.chat import Cache as Replies
     from sqa.net.endpoint import CHAT, EndpointConfig
     from sqa.net.endpoint import Endpoint as Server
-    from sqa.net.reply_cache import Cache as Replies
-    from sqa.net.reply_cache import CachedChat
     from sqa.pipeline.config import load
     from sqa.questions.model import Asking
 

@@ -136,6 +136,11 @@ class RemoteProtocolError(SqaError):
     """A remote program broke the protocol or ended; the message quotes its output."""
 
 
+def in_a_line(error: SqaError) -> str:
+    """Return an error's text without line breaks."""
+    return " ".join(str(error).split())
+
+
 def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
     """Wrap a main function so that it returns 0, or prints an SqaError on stderr and returns its exit code."""
 

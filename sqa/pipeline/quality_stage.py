@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqa.core.errors import NotComputable, SqaError
+from sqa.core.errors import NotComputable, SqaError, in_a_line
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.core.types import BuiltMetric, TextMetric
 from sqa.files.store import Stage, Store
 from sqa.metrics.quality.text_metric import Segment, not_computed, segment_of
-from sqa.pipeline.parts import in_a_line
 
 CHUNK = 16  # segments between two saves of scores
 KEPT = {"segment": "text", "stats": "[f8]"}

@@ -2,7 +2,7 @@
 
 A reply must contain a JSON object of the requested form; text around it is ignored.  Otherwise the prompt is sent again
 with a remark, at most TRIES times in all.  All problems are counted, and a file of questions lists them in its header.
-Replies are cached, so that a second run sends nothing and gives equal bytes (sqa/net/reply_cache.py).
+Replies are cached, so that a second run sends nothing and gives equal bytes (sqa/net/chat.py).
 """
 
 import json

@@ -43,8 +43,8 @@ from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.fact_metrics import summary_of
 from sqa.metrics.qa import curve_named
+from sqa.pipeline.engine import Parts
 from sqa.pipeline.folder import FinishedRun, read
-from sqa.pipeline.parts import Parts
 from sqa.questions.measures import summary_of as answerable
 from sqa.report.data import described, doubt, run_names
 

@@ -6,7 +6,7 @@ from sqa.files.store import Store
 from sqa.pipeline import engine, paired, saving
 from sqa.pipeline import folder as folders
 from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.parts import Parts
+from sqa.pipeline.engine import Parts
 
 METRICS = ["ew", "ew@answer-at-end", "oracle-ew", "stable-ew", "accuracy", "accuracy@10", "mrr", "bleu", "al"]
 BASE = {

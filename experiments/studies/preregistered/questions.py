@@ -27,7 +27,7 @@ from sqa.data.sentences import split
 from sqa.files import records
 from sqa.files.atomic import write_text
 from sqa.pipeline.config import read_parts
-from sqa.pipeline.parts import Parts
+from sqa.pipeline.engine import Parts
 
 POOL, TRAINING = "human-buzzes", ("tossups",)
 MODES = ("eng-cat", "cat-spa")  # Apertium pairs, used in sequence; no translator here was trained on their output

@@ -25,8 +25,8 @@ from simuleval.utils import entrypoint
 from sqa.core.errors import ConfigError
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
+from sqa.pipeline.engine import fingerprint_of
 from sqa.pipeline.overrides import translator_config, translator_from
-from sqa.pipeline.parts import fingerprint_of
 
 Translate = Callable[[Iterator[str]], Iterator[str | Write]]
 

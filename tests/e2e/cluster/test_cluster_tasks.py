@@ -16,8 +16,7 @@ from small_runs import PARTS
 
 from experiments.studies import translation_table
 from sqa.pipeline import overrides
-from sqa.pipeline.blocks import Workshop
-from sqa.pipeline.runner import run_all
+from sqa.pipeline.runner import Workshop, run_all
 from sqa.pipeline.scheduler import scheduled
 
 pytest.importorskip("distributed", reason=missing("cluster"))

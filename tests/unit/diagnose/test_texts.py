@@ -7,8 +7,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import load_aligner
-from sqa.diagnose.step_errors import step_errors
-from sqa.diagnose.texts import LONG_SOURCE, PIECE_SOURCE, PIECE_TARGET, texts_of
+from sqa.diagnose.step_errors import LONG_SOURCE, PIECE_SOURCE, PIECE_TARGET, step_errors, texts_of
 
 WORDS = [f"w{n}" for n in range(10_000)]
 

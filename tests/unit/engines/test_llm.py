@@ -21,12 +21,11 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import hypotheses
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
-from sqa.net.chat import Budget, EndpointError, Task
+from sqa.net.chat import Budget, Cache, CachedChat, EndpointError, Task
 from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
-from sqa.net.reply_cache import Cache, CachedChat
-from sqa.pipeline.blocks import Workshop
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import CountedSource, run
+from sqa.pipeline.runner import Workshop
 from sqa.pipeline.saving import save
 from sqa.pipeline.usage import spent
 

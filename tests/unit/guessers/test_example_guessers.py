@@ -15,7 +15,7 @@ from sqa.core.registry import GUESSERS
 from sqa.core.types import guesses_per_word
 from sqa.data.texts import Tossup
 from sqa.pipeline.config import read_parts
-from sqa.pipeline.parts import Parts
+from sqa.pipeline.engine import Parts
 
 Lesson = namedtuple("Lesson", "id text page")
 LISTED = """

@@ -12,9 +12,9 @@ from small_runs import small_config
 
 from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.files.store import Store
-from sqa.pipeline.blocks import Workshop
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.engine import STAGES, run
+from sqa.pipeline.runner import Workshop
 from sqa.pipeline.saving import save
 from sqa.pipeline.scheduler import Scheduler, SlurmConfig, parse, scheduled
 

@@ -9,7 +9,7 @@ from tables import tables_of
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import beside
 from sqa.pipeline.config import load_run
-from sqa.pipeline.parts import Parts
+from sqa.pipeline.engine import Parts
 
 TABLES = tables_of(__file__)
 

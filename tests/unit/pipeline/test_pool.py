@@ -22,9 +22,9 @@ from sqa.core.errors import DataError, RemoteProtocolError
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
 from sqa.pipeline import engine, pool, runner, saving
-from sqa.pipeline.blocks import workshop_of
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.pool import Call, Processes, available, fitting, in_process, results
+from sqa.pipeline.runner import workshop_of
 
 
 def square(number: int) -> int:

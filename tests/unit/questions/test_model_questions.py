@@ -11,9 +11,8 @@ from refusals import refused
 from stand_ins.chat_server import Answer, ChatServer, completion, error
 
 from sqa.core.errors import ConfigError
-from sqa.net.chat import Budget, EndpointError
+from sqa.net.chat import Budget, Cache, CachedChat, EndpointError
 from sqa.net.endpoint import Endpoint, EndpointConfig
-from sqa.net.reply_cache import Cache, CachedChat
 from sqa.questions import measures
 from sqa.questions.ask import Asked, ask, pairs_of
 from sqa.questions.files import QuestionFile

@@ -14,9 +14,8 @@ from guessers.llm import guesser as llm
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import guesses_per_word
-from sqa.net.chat import Reply
+from sqa.net.chat import Cache, Reply
 from sqa.net.endpoint import EndpointConfig
-from sqa.net.reply_cache import Cache
 
 PREFIXES = list(itertools.accumulate(WORDS, "{} {}".format))
 
