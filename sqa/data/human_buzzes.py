@@ -5,7 +5,6 @@ A file of buzzes is JSON lines (.jsonl, .jsonl.zst), one record per buzz:
     qid         the question
     correct     true or false; "prompt" counts as false, as in the published fit
     rel_pos     position in the question, 0 to 1
-    player      optional: the player who buzzed
     any other   not used
 
 A row that repeats an earlier one in all columns is an error, except in the manifest's own file.  That file has no
@@ -16,7 +15,7 @@ player names, and 1,185 of its 71,360 rows are repeated.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -42,7 +41,6 @@ class Row(Struct):
     qid: Annotated[str, Meta(pattern=r"\S")] | int
     correct: bool | Literal["prompt"]
     rel_pos: Annotated[float, Meta(ge=0, le=MOST)]
-    player: str | int | float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,6 @@ class Buzzes:
     question: np.ndarray  # str, ids
     position: np.ndarray  # float64, fraction of the question
     correct: np.ndarray  # bool
-    player: np.ndarray | None  # str; None if the file has no players
     beyond_end: int = 0  # number of records with a position above 1
 
     def __len__(self) -> int:
@@ -62,9 +59,8 @@ class Buzzes:
 
     def take(self, chosen: np.ndarray) -> Buzzes:
         """Return the buzzes that an array of indices or a boolean mask selects."""
-        player = None if self.player is None else self.player[chosen]
         question, position, correct = (column[chosen] for column in (self.question, self.position, self.correct))
-        return replace(self, question=question, position=position, correct=correct, player=player)
+        return replace(self, question=question, position=position, correct=correct)
 
 
 def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
@@ -80,7 +76,7 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
     sha256 = file_digest(path)
     if sha256 not in {entry.sha256 for entry in download.entries()}:
         _refuse_repeated(path, numbered)
-    columns = _columns(path, numbered)
+    _check_columns(path, numbered)
     rows = [records.converted(f"{path}:{line}", record, Row) for line, record in numbered]
     position = np.array([row.rel_pos for row in rows])
     beyond = np.flatnonzero(position > 1)
@@ -95,36 +91,8 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
         question=np.array([str(row.qid) for row in rows]),
         position=np.minimum(position, 1.0),
         correct=np.array([row.correct is True for row in rows]),
-        player=np.array([str(row.player) for row in rows]) if "player" in columns else None,
         beyond_end=len(beyond),
     )
-
-
-def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
-    """Apply QANTA's filter: keep the first record per player and question, of players with enough questions.
-
-    questions: minimum number of questions of a player.  Buzzes without players are returned unchanged.
-    """
-    if buzzes.player is None:
-        return buzzes
-    indices = _first_indices(zip(buzzes.player.tolist(), buzzes.question.tolist(), strict=True))
-    first = buzzes.take(indices)
-    names, at, counts = np.unique(buzzes.player[indices], return_inverse=True, return_counts=True)
-    kept = first.take(counts[at] >= questions)
-    if not len(kept):
-        raise DataError(
-            f"{buzzes.name}: none of its {len(names)} players answered at least {questions} questions; "
-            f"the maximum is {counts.max()}"
-        )
-    return kept
-
-
-def _first_indices(keys: Iterable[Hashable]) -> np.ndarray:
-    """Return the index of the first occurrence of each distinct key, ascending."""
-    seen: dict[Hashable, int] = {}
-    for index, key in enumerate(keys):
-        seen.setdefault(key, index)
-    return np.array(list(seen.values()), dtype=np.int64)
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -150,11 +118,8 @@ def _refuse_repeated(path: Path, numbered: Numbered) -> None:
             )
 
 
-def _columns(path: Path, numbered: Numbered) -> list[str]:
-    """Return the columns of `Row` that the first record has.
-
-    Raises DataError for a misspelt column, or for a column without a value in a later record.
-    """
+def _check_columns(path: Path, numbered: Numbered) -> None:
+    """Raise DataError for a misspelt column, or for a column of `Row` without a value in a later record."""
     first, names = numbered[0][1], Row.__struct_fields__
     if wrong := misspelt(first, names):
         raise DataError(f"{path}:{numbered[0][0]}: unknown column {wrong}")
@@ -162,4 +127,3 @@ def _columns(path: Path, numbered: Numbered) -> list[str]:
     for line, record in numbered:
         if lacking := [name for name in present if record.get(name) is None]:
             raise DataError(f"{path}:{line}: no value for {', '.join(lacking)}")
-    return present

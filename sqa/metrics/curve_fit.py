@@ -7,8 +7,7 @@ This is the probability that a right answer at t beats a random buzz in the data
 cubic      The published fit (Pinafore/qb, qanta/reporting/curve_score.py).  Buzzes are sorted by position; positions
            are truncated to thousandths.  Each occupied thousandth gives one point, y = 1 - (right buzzes before the
            LAST buzz of that thousandth) / (all buzzes).  The fit is ordinary least squares of y on 1, t, t^2, t^3,
-           equally weighted.  If players are identified, only those with at least 20 questions count, with their first
-           record per question.  A cubic with values outside 0 to 1 is an error.
+           equally weighted.  QANTA's filter of players is not applied.  A cubic with values outside 0 to 1 is an error.
 monotone   EW(t) itself at t = 0, .05, ..., 1, joined by scipy's monotone cubic spline (PCHIP).  The curve is 1 at
            t = 0 and never rises, which a cubic does not guarantee.
 
@@ -63,9 +62,8 @@ class Fitted:
 def fit(source: str, config: FitConfig) -> Fitted:
     """Fit a curve to a file of buzzes.  Raises DataError for too few buzzes."""
     loaded = human_buzzes.load_buzzes(source, config.beyond_end)
-    kept = human_buzzes.regular_players(loaded)
-    questions = _checked(kept)
-    kept = kept.take(np.argsort(kept.position, kind="stable"))
+    questions = _checked(loaded)
+    kept = loaded.take(np.argsort(loaded.position, kind="stable"))
     x, y = points(kept.position, kept.correct)
     curve = _curve(config.method, kept)
     low, high = band(kept, config)
@@ -86,7 +84,6 @@ def fit(source: str, config: FitConfig) -> Fitted:
             "beyond_end": config.beyond_end,
             "buzzes_beyond_end": loaded.beyond_end,
             "first_of_game": False,
-            "players": "no identities in the file" if loaded.player is None else "20 questions, first record each",
         },
         "band": {
             "level": LEVEL,
@@ -176,7 +173,6 @@ def summary(fitted: Fitted) -> list[tuple[str, str]]:
         ("buzzes", f"{d['buzzes']} of {d['data']['buzzes']}, {d['right']} right"),
         ("beyond the end", f"{d['filters']['buzzes_beyond_end']} ({d['filters']['beyond_end']})"),
         ("questions", str(d["questions"])),
-        ("players", d["filters"]["players"]),
     ]
     if "coefficients" in d:
         lines.append(("c0 c1 c2 c3", " ".join(f"{c:.6f}" for c in d["coefficients"])))

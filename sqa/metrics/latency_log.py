@@ -59,8 +59,6 @@ from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention
 from sqa.metrics.log_lines import Log, SegmentLine, lines_beside, read_log
 from sqa.results import Table, show
 
-REGIMES = {"0-2 s": 2000.0, "2-4 s": 4000.0}  # IWSLT 2026, LongYAAL in ms without computing time
-
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
@@ -214,17 +212,8 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
         return
     cells: list[Any] = [(name, *row, scored.signature, scored.references[name]) for name, row in scored.means().items()]
     cells += [(name, share, len(scored.index), 0, scored.signature, "none") for name, share in scored.whole.items()]
-    header: tuple[str, ...] = ("metric", "value", "n", "undefined", "convention", "reference")
-    if "LongYAAL" in scored.values and scored.speech:
-        header, cells = (*header, "regime"), [(*row, regime(row[0], row[1])) for row in cells]
+    header = ("metric", "value", "n", "undefined", "convention", "reference")
     show(Table(header, cells, {"value": 4}))
-
-
-def regime(metric: str, value: float) -> str:
-    """Return the latency regime of a LongYAAL (ms) in IWSLT 2026's simultaneous task, or "" if there is none."""
-    if metric != "LongYAAL" or math.isnan(value):
-        return ""
-    return next((name for name, most in REGIMES.items() if value <= most), "slower")
 
 
 RESEGMENTED = "instances.resegmented.jsonl"  # OmniSTEval's name of the file

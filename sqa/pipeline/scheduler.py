@@ -255,8 +255,6 @@ def scheduled(spec: str | None, runs: Path, store: Path | None = None) -> Iterat
             raise ConfigError("--store: only for --scheduler; otherwise the store is in --runs")
         yield
         return
-    if store is not None and store.parts[:1] and store.parts[0].endswith(":"):
-        raise ConfigError(f"--store: expected a folder, got {store}; object storage is not supported")
     scheduler = Scheduler(spec, Store((store or runs).resolve(), shared=True))
     token = _CURRENT.set(scheduler)
     try:

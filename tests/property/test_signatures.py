@@ -27,7 +27,7 @@ CHANGES = [
     {"buzzer": {"name": "mlp", "end": "answer"}},
     {"buzzer": {"name": "threshold"}},
     {"buzzer": {"name": "threshold", "signal": "score", "threshold": 1.0}},
-    {"answers": {"matching": "aliases"}},
+    {"metrics": [*METRICS, "ew@aliases"]},
     {"seed": 1},
 ]
 

@@ -1,11 +1,8 @@
 """Scores from a file, one per question, computed by another program: YiSi-1, Prism, or human judgements.
 
-The file has one of two layouts.  The plain layout has one number per line, in the order of the questions (YiSi's and
-Prism's own output).  The table is tab-separated, with the header `question`, `score` and optionally `hypothesis`, in
-any order of rows.  A hypothesis must equal the run's translation, which detects a file from another run.
+The file has one number per line, in the order of the questions, as YiSi and Prism write it.
 """
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +13,6 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import File
 from sqa.files import records
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
-
-HEADER = ("question", "score")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,34 +40,11 @@ def build(config: ScoreFileConfig) -> MeanOfSegments:
 
 
 def read(path: Path, segments: Sequence[Segment]) -> list[float]:
-    """Return the score of each segment; raises DataError for missing, repeated or extra rows, or invalid numbers."""
+    """Return the score of each segment; raises DataError for another number of lines, or invalid numbers."""
     rows = [(number, line) for number, line in enumerate(records.lines(path), start=1) if line.strip()]
-    if rows and tuple(rows[0][1].split("\t")[:2]) == HEADER:
-        return _table(path, rows, segments)
     if len(rows) != len(segments):
         raise DataError(f"{path}: {len(rows)} scores for {len(segments)} questions")
     return [_number(path, line, row) for line, row in rows]
-
-
-def _table(path: Path, rows: Sequence[tuple[int, str]], segments: Sequence[Segment]) -> list[float]:
-    by_id = {segment.id: segment for segment in segments}
-    scores: dict[str, float] = {}
-    numbers, texts = zip(*rows, strict=True)
-    table = csv.DictReader(texts, delimiter="\t", quoting=csv.QUOTE_NONE)
-    for line, row in zip(numbers[1:], table, strict=True):
-        id = row["question"]
-        if id not in by_id:
-            raise DataError(f"{path} line {line}: {id!r} is not a question of this run")
-        if id in scores:
-            raise DataError(f"{path} line {line}: {id!r} already has a score")
-        hypothesis = row.get("hypothesis")
-        if hypothesis is not None and hypothesis != by_id[id].hypothesis:
-            raise DataError(f"{path} line {line}: has another translation of {id!r} than this run")
-        scores[id] = _number(path, line, row["score"] or "")
-    lacking = [segment.id for segment in segments if segment.id not in scores]
-    if lacking:
-        raise DataError(f"{path}: {len(scores)} scores for {len(segments)} questions; none for {lacking[0]!r}")
-    return [scores[segment.id] for segment in segments]
 
 
 def _number(path: Path, line: int, text: str) -> float:

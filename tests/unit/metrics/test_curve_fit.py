@@ -113,7 +113,7 @@ def test_fit_writes_a_curve_that_is_read_back(tmp_path: Path, method: str, capsy
     curve, document = curve_in(output), json.loads(output.read_text())
     assert printed["curve"] == curve.name and curve.name.startswith(f"{method}-")
     assert (document["buzzes"], document["questions"], document["band"]["units"]) == (400, 20, 20)
-    assert document["data"]["sha256"] and document["filters"]["players"] == "no identities in the file"
+    assert document["data"]["sha256"]
     low, high = document["band"]["low"], document["band"]["high"]
     inside = [a - 1e-9 <= v <= b + 1e-9 for a, v, b in zip(low, curve(GRID).tolist(), high, strict=True)]
     assert sum(inside) > 90 and high[80] - low[80] > 0.01
@@ -138,15 +138,6 @@ def loaded(path: Path, rows: list[dict[str, Any]], beyond_end: human_buzzes.Beyo
 def test_prompts_count_as_wrong(tmp_path: Path) -> None:
     rows = [{"qid": "q", "rel_pos": 0.5, "correct": value} for value in ("prompt", True, False)]
     assert loaded(tmp_path, rows).correct.tolist() == [False, True, False]
-
-
-def test_players_are_filtered_as_published(tmp_path: Path) -> None:
-    rows = records(80)
-    often = [row | {"player": "often", "qid": f"p{i // 2}", "game": i} for i, row in enumerate(rows[:40])]  # each twice
-    seldom = [row | {"player": "seldom", "qid": f"q{i}"} for i, row in enumerate(rows[40:59])]
-    kept = human_buzzes.regular_players(loaded(tmp_path, often + seldom))
-    assert kept.position.tolist() == [row["rel_pos"] for row in often[::2]] and set(kept.player) == {"often"}
-    refused(DataError, "the maximum is 19", human_buzzes.regular_players, loaded(tmp_path, seldom))
 
 
 def test_positions_beyond_the_end_need_an_option(tmp_path: Path) -> None:
@@ -217,7 +208,7 @@ def test_unknown_curves_are_refused() -> None:
 def test_real_buzzes_give_the_published_curve() -> None:
     real = human_buzzes.load_buzzes("human-buzzes", "clip")
     assert (len(real), int(real.correct.sum()), real.beyond_end) == (71360, 53930, 225)
-    assert (len(set(real.question.tolist())), real.player) == (3418, None)
+    assert len(set(real.question.tolist())) == 3418
     ordered = real.take(np.argsort(real.position, kind="stable"))
     coefficients = curve_fit.cubic(*curve_fit.points(ordered.position, ordered.correct))
     assert coefficients == pytest.approx([0.971302, 0.389121, -1.503904, 0.489875], abs=1e-6)

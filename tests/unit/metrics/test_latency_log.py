@@ -169,16 +169,6 @@ def test_long_yaal_ends_with_the_recording(tmp_path, end, value):
     assert values["LongYAAL"] == (None if value is None else pytest.approx(value))
 
 
-@pytest.mark.parametrize("delay,name", [(2000, "0-2 s"), (2001, "2-4 s"), (4001, "slower")])
-def test_iwslt_2026_regime_is_a_column(tmp_path, capsys, delay, name):
-    path = log(tmp_path, spoken([delay], 9000, 1))
-    main(path, LogOptions("omnisteval"), as_json=False)
-    header, *lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert header[-1] == "regime" and {line[0]: line[-1] for line in lines if line[-1]} == {"LongYAAL": name}
-    main(path, LogOptions(), as_json=False)
-    assert "regime" not in capsys.readouterr().out
-
-
 def test_segments_of_omnisteval_are_read(tmp_path):
     """A word may be written before its segment begins, and a segment without words has no times."""
     segment = {"index": 0, "docid": 0, "segid": 0, "prediction": "a b", "reference": "a b", "source_length": 1000}
