@@ -8,33 +8,29 @@
           translator: {name: causal-lm, model: lm-en-es}                          (Kim and Rush, EMNLP 2016)
           every: 4                          # every n-th text
 
-Any translator of the required direction can be used.  Its output is cached in blocks, keyed by the translator's
-fingerprint and the texts.  Other training runs reuse the cache, and a killed run resumes from it.
+Any translator of the required direction can be used.  Its output is a stage of the store in the cache folder.  Other
+training runs reuse it, and a killed run resumes from it.
 """
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from tqdm import tqdm
 
 from smt.training.clean import Pair
-from sqa.core.errors import DataError
 from sqa.core.paths import cache_dir
 from sqa.core.registry import TRANSLATORS
 from sqa.core.schema import Count, checked
-from sqa.core.trace import hypotheses
+from sqa.core.trace import hypotheses, table_of
 from sqa.core.types import BatchTranslator, Question, Translator
-from sqa.files.atomic import claimed
-from sqa.files.records import parse_json
-from sqa.files.store import digest
+from sqa.files.store import Stage, Store, blocks_of, digest
 from sqa.pipeline.config import read_parts
 from sqa.pipeline.engine import stream
 
 BLOCK = 512  # texts translated and stored together
+LINES = {"line": "text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +64,17 @@ def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
 
 
 def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "texts") -> list[str]:
-    """Translate each text with full input; reuse cached translations."""
+    """Translate each text with full input; reuse stored translations."""
     [component] = read_parts(translator=translator)
     built = TRANSLATORS.build(component.name, component.options)
-    key = digest([built.fingerprint(), *texts])
-    folder = cache_dir() / "made" / key[:32]
-    folder.mkdir(parents=True, exist_ok=True)
-    with claimed(folder):
-        file = folder / "blocks.jsonl"
-        done = _finished_blocks(file)
-        blocks = range(len(done) * BLOCK, len(texts), BLOCK)
-        for start in tqdm(blocks, desc=name, unit="block", disable=not sys.stderr.isatty()):
-            block = [text.split() for text in texts[start : start + BLOCK]]
-            lines = _write(built, block)
-            with file.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(lines, ensure_ascii=False) + "\n")
-            done.append(lines)
-    return [line for block in done for line in block]
-
-
-def _finished_blocks(file: Path) -> list[list[str]]:
-    """Read the complete blocks of a file and remove a truncated last line from it."""
-    if not file.exists():
-        return []
-    lines = file.read_text(encoding="utf-8").split("\n")
-    if lines[-1]:
-        file.write_text("".join(line + "\n" for line in lines[:-1]), encoding="utf-8")
-    try:
-        return [[str(text) for text in parse_json(line)] for line in lines[:-1]]
-    except ValueError as error:
-        raise DataError(f"{file}: {error}; delete {file.parent} and run again") from error
+    store, blocks = Store(cache_dir()), blocks_of(texts, BLOCK)
+    stage = Stage("made", component.name, built.fingerprint(), (), digest(list(texts)), BLOCK)
+    with store.working_on(stage):
+        missing = store.missing(stage, len(blocks))
+        for index in tqdm(missing, desc=name, unit="block", disable=not sys.stderr.isatty()):
+            lines = _write(built, [text.split() for text in blocks[index]])
+            store.write(stage, index, table_of(LINES, ([line] for line in lines)))
+    return [line for index in range(len(blocks)) for line in store.read(stage, index, LINES)["line"].to_list()]
 
 
 def _write(translator: Translator | BatchTranslator, texts: Sequence[Sequence[str]]) -> list[str]:

@@ -19,7 +19,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
@@ -34,6 +34,7 @@ from sqa.core.types import Question
 from sqa.files.atomic import locked, write_bytes
 from sqa.files.records import parse_json
 
+T = TypeVar("T")
 WAITS = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds: a network file system remembers for 60 s that a file is missing
 _DIGEST = 64  # hex digits of the sha256 of all preceding bytes; the ZIP archive stores it as its comment
 
@@ -177,9 +178,9 @@ class Store:
             write_bytes(path, (text + "\n").encode())
 
 
-def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
-    """Return the questions in blocks of `size`; the last one may be shorter."""
-    return [questions[start : start + size] for start in range(0, len(questions), size)]
+def blocks_of(rows: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Return questions or other values in blocks of `size`; the last one may be shorter."""
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
 class Traces(Sequence[QuestionTrace]):

@@ -1,6 +1,5 @@
 """Synthetic pairs: the translated side, the cache from which a killed run resumes, refusals, and rough Polish."""
 
-import json
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,9 @@ from smt.training.prepare import texts_for
 from smt.training.synthetic import MadeConfig, made_pairs, translated
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT, cache_dir
+from sqa.core.trace import table_of
 from sqa.data.datasets import load_questions
+from sqa.files.store import Store
 from sqa.pipeline.config import load
 
 TABLES = tables_of(__file__)
@@ -47,13 +48,16 @@ def test_texts_of_extreme_length_are_skipped() -> None:
 def test_killed_translation_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synthetic, "BLOCK", 2)
     whole = translated(ECHO, TEXTS)
-    (file,) = (cache_dir() / "made").glob("*/blocks.jsonl")
-    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    file.write_text(json.dumps(["kept", "kept"]) + "\n" + lines[1] + lines[2][:9], encoding="utf-8")
+    folder = cache_dir() / "store" / "made"
+    [stage] = (Store(cache_dir()).stage("made", path.name) for path in folder.iterdir())
+    blocks = [Store(cache_dir()).block(stage, index) for index in range(4)]
+    before = [block.read_bytes() for block in blocks]
+    Store(cache_dir()).write(stage, 0, table_of(synthetic.LINES, [["kept"], ["kept"]]))
+    blocks[2].unlink()
     assert translated(ECHO, TEXTS) == ["kept", "kept", *whole[2:]]
-    assert file.read_text(encoding="utf-8").splitlines(keepends=True)[1:] == lines[1:]
-    translated({**ECHO, "k": 2}, TEXTS)  # the cache does not serve another translator
-    assert len(list((cache_dir() / "made").iterdir())) == 2
+    assert [block.read_bytes() for block in blocks[1:]] == before[1:]
+    translated({**ECHO, "k": 2}, TEXTS)  # the store has no translation by another translator
+    assert len(list(folder.iterdir())) == 2
 
 
 @pytest.mark.parametrize(("change", "message"), TABLES["invalid_entries_are_refused"])
