@@ -38,7 +38,6 @@ from sqa.cli import main as command
 from sqa.core.errors import SqaError
 from sqa.core.paths import DATA, ROOT
 from sqa.data.download import read_manifest
-from sqa.data.human_buzzes import load_buzzes, regular_players
 from sqa.data.texts import load_own_pairs
 from sqa.files.model_files import content
 from sqa.metrics.curve_fit import FitConfig, fit
@@ -166,7 +165,6 @@ def finished_run() -> Path:
 def _fit(path: Path) -> None:
     """Read a file of buzzes as `sqa train curve` does, without drawing."""
     fit(str(path), FitConfig("monotone", "clip", 10, 0))
-    regular_players(load_buzzes(str(path), "clip"), 1)
 
 
 class Words:
@@ -254,7 +252,7 @@ def _of_results() -> list[Reader]:
     names = ("Story", "story", "stories", "JSON")
     export = ("export", "{}/run", "--to", "jsonl", "--output", "{}/out")
     whole = ("run", "run the config again")
-    scores = b"question\tscore\none\t0.5\ntwo\t0.25\n"
+    scores = b"0.5\n0.25\n"
     entries = [
         Reader("submission", files, "s.jsonl", JSON_LINES, validate),
         Reader("vist", stories, "test.json", JSON, _evaluate, named=names),
