@@ -77,9 +77,9 @@ class StepNetwork(nn.Module):
 class StateNetwork(nn.Module):
     """Recurrent network with one logit per step from the state after the steps so far."""
 
-    def __init__(self, width: int, units: int, cell: Literal["gru", "lstm"], dropout: float, skip: bool) -> None:
+    def __init__(self, width: int, units: int, dropout: float, skip: bool) -> None:
         super().__init__()
-        self.cell = {"gru": nn.GRU, "lstm": nn.LSTM}[cell](width, units, batch_first=True)
+        self.cell = nn.GRU(width, units, batch_first=True)
         self.dropout = nn.Dropout(dropout)
         self.skip = skip
         self.output = nn.Linear(units + width if skip else units, 1)

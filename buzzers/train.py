@@ -98,7 +98,6 @@ class NetworkShape:
     """Keys under `network` that apply to the kind; see configs/train_buzzers.yaml."""
 
     hidden: Annotated[Count | None, "rectified units, or units of the state"] = None
-    cell: Literal["gru", "lstm"] | None = None
     dropout: Annotated[BelowOne | None, "dropout of the state in training, 0..1"] = None
     skip: Annotated[bool | None, "whether the output also reads the step's features"] = None
 
@@ -132,13 +131,13 @@ class Learning:
     def untrained(self, width: int) -> nn.Module:
         """Return the untrained network for this number of features."""
         shape, units = self.network, self.network.hidden or 0
-        if shape.cell is None:
+        if shape.skip is None:
             return StepNetwork(width, units)
-        return StateNetwork(width, units, shape.cell, shape.dropout or 0.0, bool(shape.skip))
+        return StateNetwork(width, units, shape.dropout or 0.0, shape.skip)
 
 
 NETWORKS = {network.kind: network for network in (LOGISTIC, MLP, RECURRENT)}
-SHAPES = {"logistic": [], "mlp": ["hidden"], "recurrent": ["hidden", "cell", "dropout", "skip"]}
+SHAPES = {"logistic": [], "mlp": ["hidden"], "recurrent": ["hidden", "dropout", "skip"]}
 KINDS: dict[str, type] = {"threshold": ThresholdTraining, **dict.fromkeys(NETWORKS, Learning)}
 
 

@@ -13,7 +13,7 @@ from buzzers import learnt
 from buzzers.fit import StateNetwork, StepNetwork
 from buzzers.learnt import LOGISTIC, MLP, N_FEATURES, Card, LearntBuzzer, features, shape
 from buzzers.oracle import OracleBuzzer
-from buzzers.recurrent import GATES, RECURRENT
+from buzzers.recurrent import RECURRENT
 from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build, signals
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Buzz, Guess
@@ -100,13 +100,13 @@ def test_oracle_buzzes_at_a_correct_top_guess():
 
 # --------------------------------------------------------------------------------------------- trained buzzers
 
-NETWORKS = {"logistic": LOGISTIC, "mlp": MLP, "gru": RECURRENT, "lstm": RECURRENT}
+NETWORKS = {"logistic": LOGISTIC, "mlp": MLP, "gru": RECURRENT}
 
 
 def make(name: str, features: str = "all", threshold: float = 0.5) -> LearntBuzzer:
     """Return a randomly initialized buzzer; all but the logistic buzzer have three hidden units."""
     rng, width = np.random.default_rng(0), learnt.WIDTHS[features]
-    network = StateNetwork(width, 3, name, 0.0, False) if name in GATES else StepNetwork(width, 3 * (name == "mlp"))
+    network = StateNetwork(width, 3, 0.0, False) if name == "gru" else StepNetwork(width, 3 * (name == "mlp"))
     shapes = {key: tuple(tensor.shape) for key, tensor in network.state_dict().items()}
     shapes |= {"mean": (width,), "deviation": (width,), "calibration": (2, 4)}
     tensors = {key: rng.normal(0, 0.3, size).astype(np.float32) for key, size in shapes.items()}

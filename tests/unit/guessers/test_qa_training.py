@@ -16,7 +16,7 @@ from buzzers import learnt
 from buzzers.histories import histories_of
 from buzzers.learnt import LOGISTIC, MLP
 from buzzers.recurrent import RECURRENT
-from guessers import evaluate, paired
+from guessers import evaluate
 from guessers.bert.train import BertTraining
 from guessers.gru.train import GruTraining
 from guessers.rerank.train import RerankTraining
@@ -24,10 +24,8 @@ from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.counting import Bm25Training, fit
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
-from sqa.core.types import Question
 from sqa.data.texts import Tossup, corrupt, fold_of, half_of
 from sqa.files.yaml_reader import parse_yaml, read_yaml
-from sqa.metrics.qa import CURVES
 from sqa.pipeline import config as configs
 
 TABLES = tables_of(__file__)
@@ -120,7 +118,7 @@ TRAINING = """training:
 NETWORKS = {
     "logistic": (LOGISTIC, TRAINING),
     "mlp": (MLP, "network: {hidden: 8}\n" + TRAINING),
-    "recurrent": (RECURRENT, "network: {cell: gru, hidden: 8, dropout: 0.4, skip: true}\n" + TRAINING),
+    "recurrent": (RECURRENT, "network: {hidden: 8, dropout: 0.4, skip: true}\n" + TRAINING),
 }
 
 
@@ -196,26 +194,6 @@ def test_buzzer_refuses_keys_of_other_networks(kind, network, takes, tmp_path):
 def test_evaluation_counts_unknown_pages_as_wrong(capsys):
     guesser = fit([Tossup("a", "inca gold", "Peru", "", "", "", None)], 1)
     assert evaluate.evaluate(guesser, ["inca", "inca"], ["Peru", "Atlantis"]) == (0.5, 0.5, 0.5, 0.5)
-
-
-def test_two_guessers_are_compared_on_the_same_questions(capsys, monkeypatch):
-    questions = [
-        Question("q1", "made", "en", (("gold",),), ("the inca gold",), "Peru"),
-        Question("q2", "made", "en", (("gold",),), ("the gold of inca",), "Peru"),
-        Question("q3", "made", "en", (("x",),), ("nobody knows",), "Peru"),
-    ]
-    left = fit([Tossup("a", "inca", "Peru", "", "", "", None)], 1)
-    right = fit([Tossup("a", "gold", "Peru", "", "", "", None)], 1)
-    actual = [paired.stats(guesser, questions, complete=False) for guesser in (left, right)]
-    assert [list(one["accuracy"][:, 0]) for one in actual] == [[1, 1, 0], [1, 1, 0]]
-    positions = [[8 / 13, 1.0], [1.0, 8 / 16]]
-    for one, at in zip(actual, positions, strict=True):
-        assert list(one["oracle-ew"][:, 0]) == pytest.approx([*(CURVES["qanta2018"](t) for t in at), 0.0])
-    monkeypatch.setattr(paired, "load_questions", lambda name: questions)
-    assert paired.main(["bm25", "tfidf", "--datasets", "made", "--complete"]) == 0
-    header, *rows = capsys.readouterr().out.splitlines()
-    assert header.split("\t") == list(paired.COLUMNS) and [row.split("\t")[2] for row in rows] == ["accuracy"]
-    assert paired.main(["bm52", "tfidf"]) == 2
 
 
 def test_corruption_is_repeatable_and_keeps_lengths():
