@@ -70,7 +70,6 @@ class NamedContestant:
     guesser: dict[str, Any]
     buzzer: dict[str, Any] | None = None
     optional: bool = False
-    every_word: bool = True  # whether Table 1 guesses at all prefixes, if the guesser can; false = only the fractions
 
     def problems(self) -> list[str]:
         """Return no problems.

@@ -32,7 +32,7 @@ from experiments.grid import (
     workshop,
 )
 from experiments.outputs import LeftOut
-from experiments.studies.guesser_report import knows
+from experiments.studies.question_sets import knows
 from sqa.api.experiment import Results, source_language
 from sqa.core.errors import ConfigError
 from sqa.core.languages import code_of

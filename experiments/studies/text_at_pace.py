@@ -18,10 +18,8 @@ The first version of this module (commit 81c82ebd) tested wait-k and the phrase-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -42,20 +40,11 @@ from sqa.pipeline.config import load
 from sqa.report import plots
 from sqa.results import markdown
 
-DATASETS, TRANSLATORS = ("xqb-es", "xqb-pl"), ("wait-k",)
+DATASETS, TRANSLATOR = ("xqb-es", "xqb-pl"), "wait-k"
 KS: tuple[K, ...] = (2, 6, FULL)
 OWN, FULL_TEXT, HUMAN, PACE, TEXT = "own text", "full-input text", "human text", "pace", "text"
 ALPHA, PERMUTATIONS = 0.05, 20_000
 EW, ORACLE = metric_names.build(["ew", "oracle-ew"])
-
-
-class Texts(NamedTuple):
-    """EW of the texts of one translator at every pace."""
-
-    dataset: str
-    translator: str
-    ks: tuple[K, ...]  # full input last
-    table: Floats  # (n, texts, paces, 2): statistics of EW
 
 
 def at_pace(traces: Sequence[QuestionTrace], k: K, metric: Metric = EW) -> Floats:
@@ -66,37 +55,33 @@ def at_pace(traces: Sequence[QuestionTrace], k: K, metric: Metric = EW) -> Float
     return np.stack([metric.stats(rescheduled(trace, 10_000 if k == FULL else int(k))) for trace in traces])
 
 
-def read(config_path: Path, runs: Path) -> tuple[list[Texts], dict[str, list[QuestionTrace]]]:
-    """Return the texts of each translator, and the traces of the human translation by data set."""
+def read(config_path: Path, runs: Path) -> dict[str, tuple[Floats, list[QuestionTrace]]]:
+    """Return for each data set EW's statistics (n, texts, paces, 2), and the traces of the human translation."""
 
     def wanted(cell: Cell) -> bool:
         of_human = (cell.family, cell.k) == ("reference", FULL)
-        return cell.contestant == BEST and (of_human or (cell.family in TRANSLATORS and cell.k in KS))
+        return cell.contestant == BEST and (of_human or (cell.family == TRANSLATOR and cell.k in KS))
 
-    grid = finished_grid(config_path, runs, wanted)
-    traces = {(r.cell.dataset, r.cell.family, r.cell.k): r.run.traces for r in grid}
-    found = []
-    for dataset, translator in product(DATASETS, TRANSLATORS):
-        table = [[at_pace(traces[dataset, translator, text], pace) for pace in KS] for text in KS]
-        found.append(Texts(dataset, translator, KS, np.moveaxis(np.array(table), 2, 0)))
-    return found, {dataset: traces[dataset, "reference", FULL] for dataset in DATASETS}
+    traces = {(r.cell.dataset, r.cell.family, r.cell.k): r.run.traces for r in finished_grid(config_path, runs, wanted)}
+    found = {}
+    for dataset in DATASETS:
+        table = [[at_pace(traces[dataset, TRANSLATOR, text], pace) for pace in KS] for text in KS]
+        found[dataset] = np.moveaxis(np.array(table), 2, 0), traces[dataset, "reference", FULL]
+    return found
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield the EW of each text, the differences, and the p-values before and after Holm."""
-    found, human = read(config_path, runs)
     tests = []
-    for texts in found:
-        full = len(texts.ks) - 1
-        for i, k in enumerate(texts.ks):
-            cell = (texts.dataset, texts.translator, str(k))
-            own, of_full = texts.table[:, i, i], texts.table[:, full, i]
-            for part, stats in ((OWN, own), (FULL_TEXT, of_full), (HUMAN, at_pace(human[texts.dataset], k))):
+    for dataset, (table, human) in read(config_path, runs).items():
+        for i, k in enumerate(KS):
+            cell = (dataset, TRANSLATOR, str(k))
+            own, of_full = table[:, i, i], table[:, -1, i]
+            for part, stats in ((OWN, own), (FULL_TEXT, of_full), (HUMAN, at_pace(human, k))):
                 yield row_of((*cell, part), "ew", bootstrap(stats, EW), EW.unit, EW.signature())
-            for part, a, b in ((PACE, of_full, texts.table[:, full, full]), (TEXT, own, of_full)):
+            for part, a, b in ((PACE, of_full, table[:, -1, -1]), (TEXT, own, of_full)):
                 yield row_of((*cell, part), "ew", compare(a, b, EW), EW.unit, EW.signature())
-        p = float(p_value(observed(texts.table), null(texts))[0])
-        tests.append(Row((texts.dataset, texts.translator, "from 2", TEXT), "p", p, n=len(texts.table), unit="p"))
+        tests.append(Row((dataset, TRANSLATOR, "from 2", TEXT), "p", p_of(table), n=len(table), unit="p"))
     yield from tests
     for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
         yield Row(row.cell, "p after Holm", corrected, n=row.n, unit="p")
@@ -113,39 +98,28 @@ def human_line(config_path: Path, runs: Path) -> Iterator[Row]:
 
 def values(config_path: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
     """Return the EW statistics of each question, by (data set, translator, k of the text, k of the pace, "ew")."""
-    found, human = read(config_path, runs)
-    tables: dict[tuple[str, ...], Floats] = {
-        (t.dataset, t.translator, str(text), str(pace), "ew"): t.table[:, i, j]
-        for t in found
-        for (i, text), (j, pace) in product(enumerate(t.ks), enumerate(t.ks))
-    }
-    paces = product(human, KS)
-    return tables | {(dataset, "human", FULL, str(k), "ew"): at_pace(human[dataset], k) for dataset, k in paces}
+    tables: dict[tuple[str, ...], Floats] = {}
+    found = read(config_path, runs)
+    for dataset, (table, _) in found.items():
+        for (i, text), (j, pace) in product(enumerate(KS), enumerate(KS)):
+            tables[dataset, TRANSLATOR, str(text), str(pace), "ew"] = table[:, i, j]
+    for (dataset, (_, human)), k in product(found.items(), KS):
+        tables[dataset, "human", FULL, str(k), "ew"] = at_pace(human, k)
+    return tables
 
 
 # ---------------------------------------------------------------------------------------------------------- the test
 
 
-def gap(paces: int, sums: Floats) -> Floats:
-    """Return the largest |text| over k, of shape (b, R), from sums of shape (b, texts, paces * 2 * R)."""
-    b, m, _ = sums.shape
-    values = EW.score_many(np.moveaxis(sums.reshape(b, m, paces, 2, -1), 3, -1).reshape(-1, 2))
-    scores = values.reshape(b, m, paces, -1)
-    own = np.stack([scores[:, i, i] for i in range(paces)], axis=1)
-    largest: Floats = np.abs(own - scores[:, -1]).max(axis=1)
-    return largest
+def p_of(table: Floats, permutations: int = PERMUTATIONS) -> float:
+    """Return the p-value of the largest |text| over k, from EW's statistics (n, texts, paces, 2), full input last."""
 
+    def largest(sums: Floats) -> Floats:  # (b, texts, 2 * paces) -> (b, 1)
+        scores = EW.score_many(sums.reshape(-1, 2)).reshape(*sums.shape[:2], -1)
+        return np.abs(np.diagonal(scores, axis1=1, axis2=2) - scores[:, -1]).max(axis=1, keepdims=True)
 
-def observed(table: Floats) -> Floats:
-    """Return the test statistic of each of R tables, of shape (R,), from `table` (n, texts, paces, 2, R)."""
-    n, m, paces = table.shape[:3]
-    return gap(paces, table.reshape(n, m, -1).sum(axis=0)[None])[0]
-
-
-def null(texts: Texts, permutations: int | None = None) -> Floats:
-    """Return the test statistic under each permutation of the texts of each question, of shape (permutations, 1)."""
-    n, m, paces = texts.table.shape[:3]
-    return null_of(texts.table.reshape(n, m, -1), partial(gap, paces), permutations or PERMUTATIONS, 0)
+    flat = table.reshape(*table.shape[:2], -1)
+    return float(p_value(largest(flat.sum(axis=0)[None])[0], null_of(flat, largest, permutations, 0))[0])
 
 
 # ------------------------------------------------------------------------------------------------ tables and figure

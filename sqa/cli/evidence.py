@@ -71,7 +71,7 @@ PAPER = {  # figure or table of the paper -> (its function, its config in config
     "fig8": ("experiments.studies.translation_table:main", "translation_table.yaml"),
     "fig9": ("experiments.ablation.report:main", "figure9.yaml"),
     "table1": ("experiments.studies.guesser_report:main", "guessers.yaml"),
-    "table3": ("experiments.studies.guesser_report:table3", "table3.yaml"),
+    "table3": ("experiments.studies.question_sets:main", "table3.yaml"),
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
 }
 QUESTIONS = ("fig5", "table2", "table5")  # items that show a single question

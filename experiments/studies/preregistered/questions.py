@@ -12,7 +12,6 @@ import re
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
@@ -40,23 +39,8 @@ _WORD = re.compile(r"\w+")
 Run = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """Overlap of a question with the most similar training text."""
-
-    question: str  # id of the question
-    text: str  # "<file>:<record>"
-    share: float  # common runs / runs of the text that has fewer, 0 to 1
-    runs: int  # common runs
-
-    @property
-    def excluded(self) -> bool:
-        """Whether the question counts as seen in training."""
-        return self.share >= SHARE and self.runs >= RUNS
-
-
-def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str, Repeat]:
-    """Return, by question id, the most similar training text; questions without a common run are absent.
+def repeated(questions: Sequence[Question], training: Sequence[str]) -> set[str]:
+    """Return the ids of the questions that repeat a training text.
 
     `training` lists names in the manifest or paths of JSON Lines files whose records have a `text`.
     """
@@ -65,15 +49,13 @@ def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str,
     for id, text_runs in by_question.items():
         for run in text_runs:
             with_run[run].append(id)
-    nearest_text: dict[str, Repeat] = {}
-    for name, text in tqdm(_texts(training), "training texts against the questions", mininterval=2, leave=False):
+    found: set[str] = set()
+    for text in tqdm(_texts(training), "training texts against the questions", mininterval=2, leave=False):
         text_runs = runs_of(text)
         for id, shared in Counter(id for run in text_runs for id in with_run.get(run, ())).items():
-            repeat = Repeat(id, name, shared / min(len(text_runs), len(by_question[id])), shared)
-            best = nearest_text.get(id)
-            if best is None or (repeat.excluded, repeat.share) > (best.excluded, best.share):
-                nearest_text[id] = repeat
-    return nearest_text
+            if shared >= RUNS and shared / min(len(text_runs), len(by_question[id])) >= SHARE:
+                found.add(id)
+    return found
 
 
 def runs_of(text: str) -> set[Run]:
@@ -82,14 +64,14 @@ def runs_of(text: str) -> set[Run]:
     return set(zip(*(words[start:] for start in range(RUN)), strict=False))
 
 
-def _texts(training: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _texts(training: Sequence[str]) -> Iterator[str]:
     names = {entry.name for entry in download.entries()}
     for source in training:
         path = download.path_of(source) if source in names else Path(source)
         for i, record in enumerate(records.json_lines(path)):
             if not isinstance(record.get("text"), str):
                 raise DataError(f"{path}: record {i}: has no text")
-            yield f"{source}:{i}", record["text"]
+            yield record["text"]
 
 
 def chosen(pool: Sequence[Question], n: int) -> list[Question]:
@@ -99,7 +81,7 @@ def chosen(pool: Sequence[Question], n: int) -> list[Question]:
     """
     [config] = read_parts(guesser=GUESSER)
     known = {key(page) for page in Parts().component(GUESSERS, config).pages}
-    repeats = {repeat.question for repeat in nearest(pool, TRAINING).values() if repeat.excluded}
+    repeats = repeated(pool, TRAINING)
     usable = [question for question in pool if key(question.page) in known and question.id not in repeats]
     if len(usable) < n:
         raise DataError(f"{POOL}: {len(usable)} usable questions, {n} are needed")

@@ -9,8 +9,9 @@ import pytest
 from refusals import refused
 from small_ablation import changed
 
-from experiments.studies import guesser_report
-from experiments.studies.guesser_report import ReportConfig, guesses_at, knows, main, words_at
+from experiments.studies import guesser_report, question_sets
+from experiments.studies.guesser_report import guesses_at, main, words_at
+from experiments.studies.question_sets import ReportConfig, knows
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS
@@ -61,17 +62,17 @@ def test_guesser_report_reuses_stored_ranks(config, tmp_path, capsys, monkeypatc
 
 def test_table3_counts_question_sets(config, tmp_path, capsys, monkeypatch):
     pages = ["Peru", "Peru", "peru", "Iceland", None, "Sun"]
-    monkeypatch.setattr(guesser_report, "load_tossups", lambda: [SimpleNamespace(page=page) for page in pages])
-    guesser_report.table3(changed(config, name="table3", guessers=read_yaml(config)["guessers"][:1]), tmp_path)
+    monkeypatch.setattr(question_sets, "load_tossups", lambda: [SimpleNamespace(page=page) for page in pages])
+    question_sets.main(changed(config, name="table3", guessers=read_yaml(config)["guessers"][:1]), tmp_path)
     assert capsys.readouterr().out.startswith("dataset\tquestions\t")
     with pytest.raises(NotComputable, match="table3: none of"):
-        guesser_report.table3(changed(config, datasets=[], fallback=[]), tmp_path)
+        question_sets.main(changed(config, datasets=[], fallback=[]), tmp_path)
 
 
 def test_table3_counts_answers_and_questions():
     """An answer that is asked twice is one answer and two questions; the English number orders the shared ones."""
     asked = [SimpleNamespace(page=page) for page in ("Sun", "Peru", "Peru", "Oder", "Oder", "Amber")]
-    overlaps, answers = guesser_report.shared_answers({"xqb-pl": asked}, ["sun", "Sun", "Peru", None, "Rome"])
+    overlaps, answers = question_sets.shared_answers({"xqb-pl": asked}, ["sun", "Sun", "Peru", None, "Rome"])
     assert overlaps[1] == ["xqb-pl", "4", "0.50", "0.50", "Sun, Peru", "Oder, Amber"]
     assert answers[1:] == [
         ["xqb-pl", "Sun", "1", "2"],
@@ -79,7 +80,7 @@ def test_table3_counts_answers_and_questions():
         ["xqb-pl", "Oder", "2", "0"],
         ["xqb-pl", "Amber", "1", "0"],
     ]
-    assert guesser_report.shared_answers({"xqb-pl": asked[:3]}, ["Peru"])[0][1][2:4] == ["0.50", "0.67"]
+    assert question_sets.shared_answers({"xqb-pl": asked[:3]}, ["Peru"])[0][1][2:4] == ["0.50", "0.67"]
 
 
 def test_character_share_selects_the_words_read():
@@ -90,17 +91,18 @@ def test_character_share_selects_the_words_read():
         assert words_at(even, (1.0,)).tolist() == [n]
 
 
-def test_batched_and_single_calls_give_equal_guesses():
+def test_guesses_at_a_share_are_those_of_its_text():
     question, guesser = load_questions("mini-es", 1)[0], bm25()
     words = question.reference_text.split()
-    every, few = (guesses_at(guesser, words, (0.01, 0.3, 1.0), way) for way in (True, False))
-    assert [[g.page for g in row] for row in every] == [[g.page for g in row] for row in few]
-    assert every[0] == [] and few[0] == []
-    assert [g.page for g in every[2]] == [g.page for g in guesser.guess([question.reference_text], 50)[0]]
+    nothing, part, whole = guesses_at(guesser, words, (0.01, 0.3, 1.0))
+    [third] = guesser.guess([" ".join(words[: words_at(words, (0.3,))[0]])], 50)
+    assert (nothing, part) == ([], third) and third != whole
+    assert whole == guesser.guess([question.reference_text], 50)[0]
 
 
 def test_missing_page_list_gives_no_guessable_rows(config, tmp_path, monkeypatch):
-    monkeypatch.setattr(guesser_report, "knows", lambda guesser, questions: None)
+    for module in (guesser_report, question_sets):
+        monkeypatch.setattr(module, "knows", lambda guesser, questions: None)
     main(config, tmp_path)
     assert "guessable" not in {
         row["group"] for row in lines((tmp_path / "guessers" / "guessers.csv").read_text("utf-8"))
@@ -129,8 +131,8 @@ def test_wrong_config_error_names_the_place(config):
     mapping[0]["guesser"]["k2"] = 1
     refused(ConfigError, r"guessers\[0\].guesser.k2: unknown", load, changed(config, guessers=mapping), ReportConfig)
     mapping[0] = mapping[1]
-    changed(config, guessers=mapping, fractions=[0.5, 0.2], curve="none")
+    changed(config, guessers=mapping, fractions=[0.5, 0.2])
     with pytest.raises(ConfigError) as caught:
         load(config, ReportConfig)
-    for part in ("must grow", "the last must be 1", "curve", "occurs twice"):
+    for part in ("must grow", "the last must be 1", "occurs twice"):
         assert part in str(caught.value)

@@ -11,7 +11,7 @@ from refusals import refused
 
 from experiments.results_book.ledger import Ledger
 from experiments.studies.preregistered import questions, second, unseen
-from experiments.studies.preregistered.questions import nearest
+from experiments.studies.preregistered.questions import repeated
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 
@@ -65,13 +65,11 @@ def test_repeated_question_is_found(tmp_path: Path) -> None:
     asked = [question("a", [TEXT]), question("b", ["an entirely other text about some mountains of the far south"])]
     changed = TEXT.upper().replace(" AND ", ", and ") + " for ten points name this river"
     source = training(tmp_path / "t.jsonl", "nothing in common with any of them at all", changed)
-    [actual] = nearest(asked, [source]).values()
-    assert (actual.question, actual.text, actual.excluded) == ("a", f"{source}:1", True) and actual.share == 1.0
+    assert repeated(asked, [source]) == {"a"}
     quoted = training(tmp_path / "q.jsonl", "it reaches the baltic sea near gdansk " + " ".join(map(str, range(40))))
-    [actual] = nearest(asked, [quoted]).values()
-    assert not actual.excluded and actual.runs == 2
+    assert repeated(asked, [quoted]) == set()
     (tmp_path / "bad.jsonl").write_text('{"title": "x"}\n')
-    refused(DataError, "record 0: has no text", nearest, asked, [str(tmp_path / "bad.jsonl")])
+    refused(DataError, "record 0: has no text", repeated, asked, [str(tmp_path / "bad.jsonl")])
 
 
 NAMES = ("oracle-ew, p", "oracle-ew, p after Holm", "accuracy, p")

@@ -15,7 +15,7 @@ from experiments.grid import AblationConfig, ablation_of, experiment
 from experiments.paper.table4_config import Table4Config
 from experiments.paper.wait_k_runs import FigureConfig
 from experiments.stepwise.examples import ExamplesConfig
-from experiments.studies.guesser_report import ReportConfig
+from experiments.studies.question_sets import ReportConfig
 from experiments.studies.translation_table import TableConfig
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, SqaError, TraceError
