@@ -6,115 +6,28 @@
 Every step is a generator from pairs to pairs, so corpora can have any size.  Memory holds only a 64-bit number per pair
 (for duplicates) and the held-out sentences.  `sqa train clean CONFIG` prints the counts.
 
-The language of sentences is checked by character trigrams, learnt from two thousand sentences.  Each side of a parallel
-corpus has a model of a character given the two previous ones.  A side is refused if the other side's model scores it
-higher, or if its own model scores it lower than nearly all training sentences.  The second test ignores foreign names.
-Very short texts are accepted.
-
-We learnt the models from the 997 pairs of flores-dev and tested newstest2013 (es-en, 3,000 pairs) and newstest2020
-(pl-en, 1,001 pairs).  The check refuses 0.3% and 3.7% of the good pairs, which are full of names.  It detects 98.7% and
-99.2% of swapped pairs, 98.2% and 98.7% of untranslated pairs, and 97% of the confusions of Polish and Spanish.
+A side in a wrong language is not detected by itself; few of its words align, so `min_aligned` drops the pair.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Annotated, Any
 
-import numpy as np
 from msgspec import Meta
 
 from smt.models.vocab import normalise
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.languages import language_of, marks
+from sqa.core.languages import marks
 from sqa.core.schema import Count, Share, Whole, checked
 from sqa.results import Table
 
-MIN_LETTERS = 20  # shorter sides are accepted without a check
-_LOWEST = 6.0  # permitted distance below the mean of the known sentences, in standard deviations
-_LETTERS = "".join(dict.fromkeys(ascii_lowercase + "".join(language_of(code).letters for code in ("pl", "es"))))
-_ALPHABET = f"\0 {_LETTERS}"  # 0 = other characters; digits and punctuation count as spaces
-_SIZE = len(_ALPHABET)
-
-
-@cache
-def _code(character: str) -> int:
-    if not unicodedata.category(character).startswith("L"):
-        return 1
-    return max(_ALPHABET.find(character), 0)
-
-
-def codes(text: str) -> np.ndarray:
-    """Return a text as indices into _ALPHABET, (N,) int64, with one space between words."""
-    raw = np.array([1, *map(_code, text.lower()), 1])
-    return raw[np.concatenate([[True], (raw[1:] != 1) | (raw[:-1] != 1)])]
-
-
-def without_names(text: str) -> str:
-    """Return the words that do not begin with a capital letter."""
-    return " ".join(word for word in text.split() if not word[0].isupper())
-
-
-class Trigrams:
-    """Character trigram model of one language: log p(character | the two preceding characters)."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        counts = np.zeros((_SIZE,) * 3)
-        for line in map(codes, lines):
-            np.add.at(counts, (line[:-2], line[1:-1], line[2:]), 1.0)
-        single = counts.sum((0, 1)) + 0.5
-        pairs = counts.sum(0) + 2.0 * single / single.sum()
-        triples = counts + 5.0 * pairs / pairs.sum(1, keepdims=True)
-        self._log = np.log(triples / triples.sum(2, keepdims=True))
-        plain = [codes(without_names(line)) for line in lines]
-        scores = [self.score(line) for line in plain if len(line) >= MIN_LETTERS]
-        if not scores:
-            raise DataError(f"learning a language needs a line of at least {MIN_LETTERS} letters")
-        self.mean, self.deviation = float(np.mean(scores)), float(np.std(scores))
-        self.usual = float(np.mean([len(line) for line in plain]))
-
-    def score(self, line: np.ndarray) -> float:
-        """Return the mean log probability of a character, in nats (<= 0)."""
-        return float(self._log[line[:-2], line[1:-1], line[2:]].mean())
-
-    def plausible(self, line: np.ndarray) -> bool:
-        """Return whether a line scores like the known lines; short lines get a wider margin, as they vary more."""
-        room = max(1.0, (self.usual / len(line)) ** 0.5)
-        return self.score(line) >= self.mean - _LOWEST * self.deviation * room
-
-
-class Languages:
-    """Models of both sides' languages, learnt from good sentence pairs."""
-
-    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
-        self.source, self.target = (Trigrams([pair[side] for pair in pairs]) for side in (0, 1))
-
-    def fit(self, source: str, target: str) -> bool:
-        """Return whether both sides are plausible in their languages."""
-        return fits(source, self.source, self.target) and fits(target, self.target, self.source)
-
-
-def fits(text: str, own: Trigrams, other: Trigrams) -> bool:
-    """Return whether `own` scores a text higher than `other` does, and finds it plausible."""
-    line = codes(text)
-    if len(line) < MIN_LETTERS:
-        return True
-    if own.score(line) < other.score(line):
-        return False
-    plain = codes(without_names(text))
-    return len(plain) < MIN_LETTERS or own.plausible(plain)
-
-
 Pair = tuple[str, str, str]  # source, target, corpus
 VERSION = 2  # increase when the cleaner accepts other pairs, so that users' own pairs are prepared again
-STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
+STEPS = ("length", "ratio", "noise", "copied", "letters", "overlap", "duplicate", "alignment")
 
 _NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")
 # pairs per call of the aligner: larger blocks improve its statistics, smaller blocks save memory
@@ -133,7 +46,6 @@ class CleanConfig:
     ] = 2.0
     ratio_slack: Annotated[Whole, "words added to both sides before `max_ratio` applies"] = 3
     min_letters: Annotated[Share, "minimum share of characters that are letters, their marks or spaces"] = 0.7
-    language: Annotated[bool, "drop pairs with a side in a wrong language (smt/training/clean.py)"] = False
     overlap_words: Annotated[Whole, "drop pairs that share this many consecutive words with held-out text; 0 = off"] = 0
     min_aligned: Annotated[Share, "minimum share of words linked in both directions; 0 = no alignment"] = 0.0
 
@@ -181,25 +93,17 @@ def refused_by(source: str, target: str, config: CleanConfig) -> str | None:
     return next((name for name, passes in PAIR_TESTS.items() if not passes(x, y, source, target, config)), None)
 
 
-def clean(
-    pairs: Iterable[Pair], held_out: Iterable[str], config: CleanConfig, report: Report, judge: Languages | None = None
-) -> Iterator[Pair]:
-    """Yield the normalised pairs that pass every step except the alignment, in order.
-
-    `judge` checks the language of both sides; raises ConfigError if it is None although `config.language` is set.
-    """
-    steps: dict[str, Callable[[str, str], bool]] = {}  # the steps after PAIR_TESTS; True = the pair is dropped
-    if config.language:
-        if judge is None:
-            raise ConfigError("clean.language: needs reference text in both languages")
-        steps["language"] = lambda source, target: not judge.fit(source, target)
-    overlaps = Overlap(held_out, config.overlap_words)
-    steps |= {"overlap": lambda source, target: overlaps(source) or overlaps(target), "duplicate": Duplicates()}
+def clean(pairs: Iterable[Pair], held_out: Iterable[str], config: CleanConfig, report: Report) -> Iterator[Pair]:
+    """Yield the normalised pairs that pass every step except the alignment, in order."""
+    overlaps, repeated = Overlap(held_out, config.overlap_words), Duplicates()
     for source, target, corpus in pairs:
         source, target = normalise(source), normalise(target)
         report.read[corpus] += 1
         step = refused_by(source, target, config)
-        step = step or next((name for name, drops in steps.items() if drops(source, target)), None)
+        if step is None and (overlaps(source) or overlaps(target)):
+            step = "overlap"
+        if step is None and repeated(source, target):
+            step = "duplicate"
         if step is None:
             yield source, target, corpus
         else:

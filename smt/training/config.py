@@ -53,8 +53,6 @@ class CorpusConfig:
             wrong.append(f"corpus.pair: expected two languages, such as 'fr-en', got {self.pair!r}")
         if self.train is None and self.development is not None:
             wrong.append("corpus.development: belongs to your own pairs; also name them: `train: pairs.tsv`")
-        if self.train is not None and self.clean.language:
-            wrong.append("corpus.clean.language: must be false with your own pairs")
         return wrong
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from smt.models.vocab import Vocabulary, normalise
-from smt.training.clean import VERSION, Languages, Pair, Report, aligned_enough, clean
+from smt.training.clean import VERSION, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.synthetic import MadeConfig, made_pairs
@@ -34,7 +34,6 @@ HELD_OUT = {
     "pl-en": ("newstest2020", "flores-dev", "ntrex128"),
 }
 OWN = "own"  # default corpus name of the user's own pairs
-KNOWN_LANGUAGE = "flores-dev"  # part from which the language check learns
 LEXICON_ARTEFACT = re.compile(r"^[a-z]+(the|of|in|to)[a-z]*$")
 
 
@@ -111,12 +110,8 @@ def cleaned(config: CorpusConfig, report: Report) -> Iterator[Pair]:
     made: dict[str, list[Pair]] = {}
     for entry in config.made:
         made[entry.corpus] = list(made_pairs(entry, texts_for(entry, config.pair, made)))
-    languages = None
-    if config.clean.language:
-        good = texts.load_parallel(config.pair, KNOWN_LANGUAGE)
-        languages = Languages([(normalise(source), normalise(target)) for source, target, _ in good])
     raw = chain(_pairs(config.train, config.pair, "train"), *made.values())
-    passed = clean(raw, held_out(config), config.clean, report, languages)
+    passed = clean(raw, held_out(config), config.clean, report)
     return aligned_enough(passed, config.clean.min_aligned, report)
 
 

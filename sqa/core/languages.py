@@ -39,7 +39,6 @@ class Language:
     code: str  # ISO 639-1
     name: str = ""  # name in prompts of language models; "": the code
     stemmer: str = ""  # name of the Snowball stemmer
-    letters: str = ""  # lower-case letters besides a to z
     function_words: frozenset[str] = frozenset()  # articles, pronouns, prepositions, conjunctions, auxiliaries
     # sentences
     abbreviations: frozenset[str] = frozenset()  # in addition to sentence-splitter's; their full stop ends no sentence

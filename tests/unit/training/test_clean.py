@@ -8,34 +8,23 @@ from refusals import refused
 from tables import tables_of
 
 from smt.training.clean import (
-    MIN_LETTERS,
     STEPS,
     CleanConfig,
-    Languages,
     Overlap,
     Report,
     aligned_enough,
     clean,
-    codes,
     coverage,
     refused_by,
-    without_names,
 )
 from smt.training.corpus import align, lexicon, merged_links, pack
-from sqa.core.errors import ConfigError, DataError
-from sqa.data.datasets import load_questions
+from sqa.core.errors import ConfigError
 from tests.smt_models import vocabulary
 
 TABLES = tables_of(__file__)
 
 GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
 BAD = TABLES["bad"]
-
-
-def mini(n: int | None = None) -> list[tuple[str, str]]:
-    """Return sentence pairs of the bundled questions."""
-    questions = load_questions("mini-es", limit=n)
-    return [(" ".join(x), y) for q in questions for x, y in zip(q.sentences, q.reference, strict=True)]
 
 
 @pytest.mark.parametrize("step", BAD)
@@ -72,29 +61,6 @@ def test_duplicates_ignore_case_and_punctuation():
     pairs = [("Uno, dos.", "One, two.", "a"), ("uno dos", "ONE TWO!", "a"), ("uno dos", "one two three", "a")]
     assert list(clean(pairs, [], CleanConfig(), Report())) == [pairs[0], pairs[2]]
     assert next(clean(repeat(GOOD), [], CleanConfig(), Report())) == GOOD
-
-
-def test_swapped_untranslated_and_foreign_pairs_are_found():
-    pairs = mini()
-    languages = Languages(pairs[::2])
-    new = [pair for pair in pairs[1::2] if min(map(len, pair)) > 60]
-    assert np.mean([languages.fit(x, y) for x, y in new]) > 0.9
-    assert np.mean([languages.fit(y, x) for x, y in new]) < 0.1
-    assert np.mean([languages.fit(y, y) for _, y in new]) < 0.1
-    czech = "Některé z jeho básní vyšly teprve po smrti, když je přítel našel ve staré zásuvce psacího stolu."
-    assert not languages.fit(czech, new[0][1]) and not languages.fit(new[0][0], czech)
-
-
-def test_language_step_drops_foreign_pairs():
-    languages = Languages(mini(10))
-    assert len(codes("Xqz wvk jj")) < MIN_LETTERS and languages.fit("Xqz wvk jj", "Xqz wvk jj")  # too short to decide
-    assert without_names("La reina Xochitl fundó Tlaxcala") == "reina fundó"
-    refused(DataError, "learning a language", Languages, [("a", "b")])
-    refused(ConfigError, r"clean\.language", next, clean([GOOD], [], CleanConfig(language=True), Report()))
-    report, english = Report(), "The second side was never translated into the other language at all, it seems."
-    untranslated = (english, english + " Or", "a")
-    kept = clean([GOOD, untranslated], [], CleanConfig(language=True), report, Languages(mini()))
-    assert list(kept) == [GOOD] and report.dropped["a", "language"] == 1
 
 
 def drawn(words: dict[str, str], n: int, length: int) -> list[tuple[str, str, str]]:
