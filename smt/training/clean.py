@@ -4,7 +4,7 @@
               -> word alignment (needs a second pass, see `aligned_enough`)
 
 Every step is a generator from pairs to pairs, so corpora can have any size.  Memory holds only a 64-bit number per pair
-(for duplicates) and the held-out sentences.  `sqa train clean CONFIG` prints the counts.
+(for duplicates) and the held-out sentences.  `sqa train smt` writes the counts to clean.tsv.
 
 A side in a wrong language is not detected by itself; few of its words align, so `min_aligned` drops the pair.
 """

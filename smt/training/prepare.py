@@ -6,7 +6,6 @@ lexicons), and synthetic pairs such as back-translated English tossups (smt/trai
 
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -17,17 +16,15 @@ import numpy as np
 
 from smt.models.vocab import Vocabulary, normalise
 from smt.training.clean import VERSION, Pair, Report, aligned_enough, clean
-from smt.training.config import CorpusConfig, SmtConfig
+from smt.training.config import CorpusConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.synthetic import MadeConfig, made_pairs
 from sqa.core.errors import ConfigError
 from sqa.core.packages import need
 from sqa.data import texts
 from sqa.data.datasets import load_questions
-from sqa.files.atomic import atomic, file_digest, write_text
+from sqa.files.atomic import file_digest, write_text
 from sqa.files.records import json_document, parse_json
-from sqa.pipeline.config import load
-from sqa.results import show
 
 HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
@@ -163,7 +160,6 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     words = () if config.train is not None else (*lexicon_pairs(config.pair), *names(config.pair[:2]))
     entries = [(normalise(s), normalise(t), c) for s, t, c in words]
     mixed = weigh(pairs + entries, lambda pair: weights.get(pair[2], config.default_weight), rng)
-    counts = report(mixed)
     lines = (line for s, t, _ in mixed for line in (s, t))
     vocabulary = vocabulary or Vocabulary.train(lines, config.vocabulary_size, kind=config.vocabulary_kind)
     (folder / "vocabulary.model").write_bytes(vocabulary.model)
@@ -172,7 +168,8 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     np.save(folder / "lexicon_ids.npy", ids)
     np.save(folder / "lexicon_probabilities.npy", probabilities)
     wanted = json.dumps(asdict(config), sort_keys=True)
-    done = {"config": wanted, "corpora": counts, "pairs": len(packed), "files": _digests(config)}
+    corpora = Counter(corpus for _, _, corpus in mixed)
+    done = {"config": wanted, "corpora": corpora, "pairs": len(packed), "files": _digests(config)}
     write_text(folder / "prepared.json", json.dumps(done, indent=1) + "\n")
 
 
@@ -189,31 +186,3 @@ def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) ->
     links.extend([()] * (len(mixed) - len(links)))  # type: ignore[list-item]
     packed = pack(mixed, vocabulary, links)
     return packed, *lexicon(packed, vocabulary.size, config.lexicon_width)
-
-
-def report(mixed: list[Pair]) -> dict[str, Counter[str]]:
-    """Return the numbers of pairs and words per epoch and corpus, and print them to stderr."""
-    counts: dict[str, Counter[str]] = {}
-    for source, target, corpus in mixed:
-        row = counts.setdefault(corpus, Counter())
-        row.update(pairs=1, source_words=len(source.split()), target_words=len(target.split()))
-    for corpus, row in sorted(counts.items(), key=lambda item: -item[1]["target_words"]):
-        print(f"{corpus:24s} {row['pairs']:8d} pairs {row['target_words']:9d} target words", file=sys.stderr)
-    return counts
-
-
-def main(config_path: Path, runs: Path) -> None:
-    """Run `sqa train clean CONFIG`: print the number of pairs that each step dropped.
-
-    Writes the same counts to clean.tsv, and the cleaned pairs (source, target, corpus) to corpus.tsv, in
-    runs/smt/<name>/clean/.
-    """
-    config = load(config_path, SmtConfig)
-    folder, counts = runs / "smt" / config.name / "clean", Report()
-    _need(config.corpus)
-    folder.mkdir(parents=True, exist_ok=True)
-    with atomic(folder / "corpus.tsv") as partial, partial.open("w", encoding="utf-8") as file:
-        file.writelines("\t".join(pair) + "\n" for pair in cleaned(config.corpus, counts))
-    write_text(folder / "clean.tsv", counts.table().to_tsv())
-    print(folder / "corpus.tsv", file=sys.stderr)
-    show(counts.table())

@@ -1,4 +1,4 @@
-"""Commands for training, for cleaning training text, for converting fairseq models, and for fitting curves."""
+"""Commands for training, for converting fairseq models, and for fitting curves."""
 
 from importlib import import_module
 from pathlib import Path
@@ -38,15 +38,6 @@ def train_guesser(config: Config) -> None:
 def train_buzzer(config: Config) -> None:
     """Train a buzzer on held-out tossups, and print its folder."""
     _print_folder(import_module("buzzers.train").main(config))
-
-
-@train_app.command()
-def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
-    """Clean the parallel text of a training config.
-
-    The command prints the number of pairs that each step dropped.
-    """
-    call("smt.training.prepare:main", config, runs)
 
 
 def _print_folder(folder: Path) -> None:

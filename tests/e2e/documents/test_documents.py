@@ -51,7 +51,7 @@ def test_commands_are_found_and_checked() -> None:
     for words, wrong in {
         "walk": "sqa has no command walk",
         "view RUN --colour": "view: No such option: --colour (Possible options: --curve)",
-        "train clean A B": "clean takes no B",
+        "train buzzer A B": "buzzer takes no B",
         "train curve human-buzzes": "curve needs output",
         "board --board x serve": "",
     }.items():

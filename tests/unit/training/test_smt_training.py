@@ -17,7 +17,6 @@ from smt.models.transformer_stepper import TransformerWriter
 from smt.policies.waitk import Schedule
 from smt.train import main as train_main
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
-from smt.training.prepare import main as clean
 from smt.training.sweep import main as sweep_main
 from smt.training.transformer_training import SmtTraining, arithmetic, losses, rate, train
 from sqa.core.errors import ConfigError
@@ -163,7 +162,7 @@ def test_impossible_settings_are_refused(changed, problem):
 def test_names_cannot_leave_the_runs_folder(tmp_path, name):
     path = tmp_path / "c.yaml"
     path.write_text(yaml.safe_dump({**to_mapping(config()), "name": name}), encoding="utf-8")
-    for command in (train_main, sweep_main, clean):
+    for command in (train_main, sweep_main):
         refused(ConfigError, "name: must be a plain folder name", command, path, tmp_path / "runs")
     refused(ConfigError, "name: must be a plain folder name", train, replace(config(), name=name), tmp_path / "runs")
     refused(ConfigError, "data: must be a plain folder name", replace, config(), data=name)
