@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.tokenizer import Layout
-from smt.models.waitk_translator import WaitKTranslator, WholeTexts
+from smt.models.waitk_translator import HYPOTHESES, SEARCH, WaitKTranslator, WholeTexts
 from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, Remembered, policy_of
-from smt.policies.waitk import FULL, SEARCH_VERSION, Schedule, check_beam
+from smt.policies.waitk import FULL, Schedule
 from smt.statistical import lexicon as lexicons
 from smt.statistical.lexicon import GLOSSES_VERSION, Lexicon, load_glosses
 from sqa.core.errors import ConfigError
@@ -43,7 +43,6 @@ class CausalLmConfig:
     k: PolicyK = "full"
     emission_rate: Annotated[float, "wait-k: target words per source word, 0.5 to 2"] = 1.0
     n: PolicyN = None
-    beam: Annotated[int, "number of hypotheses, for full input only; see smt/models/beam.py; 1 = greedy"] = 1
     bidirectional: Annotated[bool, "whether the source attends in both directions, for full input only"] = False
     lexicon: Annotated[File | None, "phrase-based model used as lexicon: statistical/lexicon.py, glosses.py"] = None
     lexicon_bonus: Annotated[float, "nats"] = lexicons.BONUS
@@ -56,8 +55,7 @@ class CausalLmConfig:
 
     def __post_init__(self) -> None:
         policy_of(self)
-        check_beam(self.beam, self.k if self.policy == "wait-k" else "full")
-        lexicons.check(self.lexicon, self.lexicon_bonus, self.beam)
+        lexicons.check(self.lexicon_bonus)
         Schedule(FULL, self.emission_rate)
         if self.emission_rate != 1.0 and self.policy != "wait-k":
             raise ConfigError(f"emission_rate: only for policy wait-k, got {self.policy!r}")
@@ -130,9 +128,9 @@ def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> "LmWriter
 
 
 @lru_cache(maxsize=1)
-def _system(model: Model, beam: int, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
+def _system(model: Model, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
     load = partial(helped_writer, model, lexicon, bonus)
-    return Remembered(WholeTexts(load, beam, fingerprint, certain_pair(*model.languages)))
+    return Remembered(WholeTexts(load, fingerprint, certain_pair(*model.languages)))
 
 
 def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
@@ -141,13 +139,13 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     lexicon = lexicons.model_folder(config.lexicon, model.languages) if config.lexicon else None
     key = [
         VERSION,
-        SEARCH_VERSION,
+        SEARCH,
         GLOSSES_VERSION,
         model.files,
         model.languages,
         model.where.dtype,
         model.bidirectional,
-        config.beam,
+        HYPOTHESES,
     ]
     key += model.where.key
     key += [lexicons.fingerprint(lexicon, config.lexicon_bonus)] if lexicon else []
@@ -155,6 +153,6 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
         schedule = Schedule(parse_k(config.k), config.emission_rate)
         fingerprint = digest(["causal-lm", key, asdict(schedule)])
         load = partial(helped_writer, model, lexicon, config.lexicon_bonus)
-        return WaitKTranslator(load, schedule, config.beam, fingerprint, certain_pair(*model.languages))
+        return WaitKTranslator(load, schedule, fingerprint, certain_pair(*model.languages))
     whole = digest(["causal-lm, whole texts", key])
-    return PolicyTranslator(_system(model, config.beam, lexicon, config.lexicon_bonus, whole), policy_of(config))
+    return PolicyTranslator(_system(model, lexicon, config.lexicon_bonus, whole), policy_of(config))

@@ -78,22 +78,20 @@ class LmWriter:
         indices = self.numbers.searchsorted(pieces).clip(max=len(self.numbers) - 1)
         return indices.tolist() if (self.numbers[indices] == pieces).all() else None
 
-    def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> LmStepper:
-        """Return a stepper of complete, non-empty sentences before the first READ, with n adjacent rows each."""
+    def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule) -> LmStepper:
+        """Return a stepper of complete, non-empty sentences before the first READ."""
         segments = [self.layout.source(self.tokens, [*map(self.glossed, words)]) for words in sentences]
         stepper = LmStepper(self, schedule, torch.tensor([len(words) for words in sentences], device=self.device))
         stepper.state.needs = pad([np.array(needs) for _, needs in segments], HIDDEN_WORD).to(self.device)
         stepper.encode(pad([np.array(pieces) for pieces, _ in segments], 0).to(self.device))
-        if n > 1:
-            stepper.take(torch.arange(len(sentences), device=self.device).repeat_interleave(n))
         return stepper
 
-    def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> LmStepper:
+    def stream(self, source: Iterator[str], schedule: Schedule) -> LmStepper:
         """Return a stepper of a sentence whose words arrive one by one."""
-        length = torch.full((n,), HIDDEN_WORD, device=self.device)
+        length = torch.full((1,), HIDDEN_WORD, device=self.device)
         stepper = LmStepper(self, schedule, length, source)
-        stepper.state.needs = length.new_zeros(n, len(self.layout.opening))
-        stepper.encode(stepper.tensor(self.layout.opening).expand(n, -1))
+        stepper.state.needs = length.new_zeros(1, len(self.layout.opening))
+        stepper.encode(stepper.tensor([self.layout.opening]))
         return stepper
 
     def source_pieces(self, word: str | None) -> Sequence[int]:
@@ -152,15 +150,15 @@ class LmStepper:
         if self.source is None:
             self.state.read_on(due, written, self.schedule)
             return
-        length, whole = len(self.pieces), self.writer.ahead or len(due) > 1
+        length, whole = len(self.pieces), self.writer.ahead
         needed = self.schedule.pieces_before(written)
         for pieces in self.state.pull(self.source, self.writer.source_pieces, due, needed):
             self.pieces += pieces
             if not whole:
                 self.encode(self.tensor([pieces]))
-        # All words read are encoded again if new words change earlier states, or for a beam, which reads like a batch.
+        # All words read are encoded again if new words change earlier states.
         if whole and len(self.pieces) > length:
-            self.encode(self.tensor(self.pieces).expand(len(due), -1))
+            self.encode(self.tensor([self.pieces]))
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
@@ -199,14 +197,5 @@ class LmStepper:
         self.state.needs = self.state.needs[:, :s]
         self.memory = self.memory.map(lambda x: torch.cat([x[:, :, :s], x[:, :, room:end]], 2))
         self.room = s
-        self.take(rows)
-
-    def take(self, rows: Tensor) -> None:
-        """Keep these rows, indices or bool (B,), in this order."""
-        self.state.take(rows)
+        self.state.keep(rows)
         self.memory = self.memory.map(lambda x: x[rows])
-
-    def move(self, rows: Tensor) -> None:
-        """Replace all translations by those of these rows (B,); the sources stay."""
-        for part in (part for layer in self.memory.layers for part in layer):
-            part[:, :, self.room :] = part[rows, :, self.room :]

@@ -1,6 +1,6 @@
 """Wait-k decoding in two forms: streaming (reads words one by one) and batched (a recorded corpus at once).
 
-Both forms give equal words and equal g(j).  The greedy search follows these rules:
+Both forms give equal words and equal g(j).  The search is greedy and follows these rules:
 
 1.  READ k words; then, per target word, WRITE its pieces and READ one more source word.  With an emission rate r
     other than 1, word j + 1 needs k + floor(j / r) source words: some READs then take two words, or none.
@@ -18,7 +18,7 @@ With `unit: piece` k counts pieces, as fairseq's does, and rules 1 and 2 become:
 2.  The choice that completes a word is kept.  The word is published with the g (in WORDS) of that moment,
     which includes the READ due for that choice: if every word is one piece, g(j) = k + j, not k + j - 1.
 
-With k = full, smt/models/beam.py can search instead.  smt/models/stepper.py defines the model interface.
+smt/models/stepper.py defines the model interface.
 
 On a GPU a batch makes CHOICES choices per sentence before it publishes their words, to avoid waiting for the device in
 between.  Sentences that end before the last choice stay unchanged.
@@ -30,7 +30,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from smt.models.beam import BeamSearch
 from smt.models.stepper import Begun, Stepper, Writer, Written, by_length
 from smt.policies.waitk import Schedule
 
@@ -40,22 +39,18 @@ ROWS = 4096  # hypotheses decoded together on a GPU; more are not faster
 
 
 @torch.inference_mode()
-def decode_batch(
-    writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule, beam: int = 1
-) -> list[list[Written]]:
+def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule) -> list[list[Written]]:
     """Translate complete sentences in batches; an empty sentence gives no words.
-
-    With more than one hypothesis (`beam`), the schedule must read the whole source first.
 
     A batch that does not fit into the memory of a GPU is halved.
     """
     rows = ROWS if writer.device.type == "cuda" else writer.batch
     written: list[list[Written]] = [[] for _ in sentences]
-    waiting = by_length(sentences, max(1, rows // beam))
+    waiting = by_length(sentences, rows)
     while waiting:
         numbers = waiting.pop(0)
         try:
-            words = _decode(writer, [sentences[i] for i in numbers], schedule, beam)
+            words = _decode(writer, [sentences[i] for i in numbers], schedule)
         except torch.OutOfMemoryError:
             if len(numbers) == 1:
                 raise
@@ -67,38 +62,38 @@ def decode_batch(
     return written
 
 
-def _decode(writer: Writer, sources: Sequence[Sequence[str]], schedule: Schedule, beam: int) -> list[list[Written]]:
+def _decode(writer: Writer, sources: Sequence[Sequence[str]], schedule: Schedule) -> list[list[Written]]:
     """Translate non-empty sentences together."""
     written: list[list[Written]] = [[] for _ in sources]
     numbers = list(range(len(sources)))
-    stepper = writer.begin(sources, schedule, beam)
+    stepper = writer.begin(sources, schedule)
     start_reading(stepper, schedule)
     trackers = [writer.bonus.tracker(words) for words in sources] if writer.bonus else [None] * len(sources)
-    search = _search(writer, stepper, schedule, beam, trackers)
+    search = GreedySearch(writer, stepper, schedule, trackers)
     choices = 1 if writer.device.type == "cpu" or writer.bonus else CHOICES
     state = stepper.state
     while going := int(state.alive.sum()):
         if going < ALIVE * len(state.alive):
-            numbers = [i for i, on in zip(numbers, state.alive[::beam].tolist(), strict=True) if on]
+            numbers = [i for i, on in zip(numbers, state.alive.tolist(), strict=True) if on]
             search.keep(state.alive)
         for i, words in search.advance(choices):
             written[numbers[i]] += words
-        stepper.read(search.due, search.start)
+        stepper.read(search.due, stepper.state.written)
     return written
 
 
-def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule, beam: int = 1) -> Iterator[str]:
+def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
     tracker = writer.bonus.tracker() if writer.bonus else None
-    stepper = writer.stream(_reading(tracker, source), schedule, beam)
+    stepper = writer.stream(_reading(tracker, source), schedule)
     start_reading(stepper, schedule)
     if not int(stepper.state.length[0]):
         return
-    search = _search(writer, stepper, schedule, beam, [tracker])
+    search = GreedySearch(writer, stepper, schedule, [tracker])
     while bool(stepper.state.alive[0]):
         for _, words in search.advance():
             yield from (word.token for word in words)
-        stepper.read(search.due, search.start)
+        stepper.read(search.due, stepper.state.written)
 
 
 def _reading(tracker: Any, source: Iterator[str]) -> Iterator[str]:
@@ -115,12 +110,6 @@ def start_reading(stepper: Stepper, schedule: Schedule) -> None:
     stepper.read(none + schedule.k if schedule.unit == "word" else none, none)
 
 
-def _search(
-    writer: Writer, stepper: Stepper, schedule: Schedule, beam: int, trackers: list[Any]
-) -> "GreedySearch | BeamSearch":
-    return BeamSearch(writer, stepper, beam) if beam > 1 else GreedySearch(writer, stepper, schedule, trackers)
-
-
 class GreedySearch:
     """A sequence of choices for each of B sentences; every sentence advances at its own pace."""
 
@@ -129,11 +118,6 @@ class GreedySearch:
         self.writer, self.stepper, self.state, self.schedule = writer, stepper, stepper.state, schedule
         self.trackers, self.open_pieces = trackers, [list[int]() for _ in trackers]
         self.due = torch.zeros_like(self.state.written)  # (B,) words to READ before the next choice
-
-    @property
-    def start(self) -> Tensor:
-        """Return the number of pieces written, (B,)."""
-        return self.state.written
 
     def keep(self, rows: Tensor) -> None:
         """Keep only these rows, (B,) bool."""
@@ -150,7 +134,7 @@ class GreedySearch:
         """
         made = [self.choose()]
         for _ in range(choices - 1):
-            self.stepper.read(self.due, self.start)
+            self.stepper.read(self.due, self.state.written)
             made.append(self.choose())
         return self.publish(torch.stack(made, 1).cpu())
 

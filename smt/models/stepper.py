@@ -1,7 +1,7 @@
 """Decoding interface of a model: a `Stepper` reads source words, scores the next target piece and commits a choice.
 
-The greedy loop (smt/models/decode.py) and the beam (smt/models/beam.py) both use this interface.  The Transformer
-implements it in smt/models/transformer_stepper.py, the language model in smt/lm/lm_stepper.py.
+The decoding loop (smt/models/decode.py) uses this interface.  The Transformer implements it in
+smt/models/transformer_stepper.py, the language model in smt/lm/lm_stepper.py.
 
 Three rules stop degenerate output of small models:
 
@@ -103,7 +103,7 @@ class Rules:
         return torch.where(repeats, candidate, self.nothing)
 
 
-GROWTH = 32  # number of target positions by which caches and hypotheses grow
+GROWTH = 32  # number of target positions by which caches grow
 
 
 class Begun(NamedTuple):
@@ -210,8 +210,8 @@ class State:
             self.needs = torch.cat([self.needs, self.read[:, None].expand(-1, len(pieces))], 1)
             yield pieces
 
-    def take(self, rows: Tensor) -> None:
-        """Keep these rows, indices or bool (B,), in this order."""
+    def keep(self, rows: Tensor) -> None:
+        """Keep only these rows, (B,) bool."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name)[rows])
 
@@ -235,9 +235,6 @@ class Stepper(Protocol):
     def keep(self, rows: Tensor) -> None:
         """Keep only these rows, (B,) bool."""
 
-    def move(self, rows: Tensor) -> None:
-        """Replace all translations by those of these rows (B,); the sources stay."""
-
 
 class Writer(Protocol):
     """A model ready to translate in one direction."""
@@ -252,16 +249,16 @@ class Writer(Protocol):
 
     @property
     def batch(self) -> int:
-        """Return the number of hypotheses decoded together on a CPU."""
+        """Return the number of sentences decoded together on a CPU."""
 
     @property
     def device(self) -> torch.device:
         """Return the device of the weights."""
 
-    def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> Stepper:
-        """Return a stepper of complete, non-empty sentences before the first READ, with n adjacent rows each."""
+    def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule) -> Stepper:
+        """Return a stepper of complete, non-empty sentences before the first READ."""
 
-    def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> Stepper:
+    def stream(self, source: Iterator[str], schedule: Schedule) -> Stepper:
         """Return a stepper of a sentence whose words arrive one by one."""
 
     def spell(self, pieces: Sequence[int]) -> str:

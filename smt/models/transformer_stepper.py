@@ -48,8 +48,8 @@ class TransformerWriter:
             vocabulary.starts_word, vocabulary.joins_next, never, vocabulary.has_digit, EOS, PAD, self.device
         )
 
-    def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> TransformerStepper:
-        """Return a stepper of complete, non-empty sentences before the first READ, with n adjacent rows each."""
+    def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule) -> TransformerStepper:
+        """Return a stepper of complete, non-empty sentences before the first READ."""
         segmented = [self.vocabulary.words(words) for words in sentences]
         for (ids, _), words in zip(segmented, sentences, strict=True):
             self.check(len(ids) + 1, words)
@@ -58,14 +58,12 @@ class TransformerWriter:
         state = State.begin(pad(needs, HIDDEN_WORD).to(self.device), length, BOS)
         stepper = TransformerStepper(self, schedule, state)
         stepper.encode_whole(pad([np.array([*ids, EOS]) for ids, _ in segmented], PAD))
-        if n > 1:
-            stepper.take(torch.arange(len(sentences), device=self.device).repeat_interleave(n))
         return stepper
 
-    def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> TransformerStepper:
+    def stream(self, source: Iterator[str], schedule: Schedule) -> TransformerStepper:
         """Return a stepper of a sentence whose words arrive one by one."""
-        length = torch.full((n,), HIDDEN_WORD, device=self.device)
-        state = State.begin(length.new_zeros(n, 0), length, BOS)
+        length = torch.full((1,), HIDDEN_WORD, device=self.device)
+        state = State.begin(length.new_zeros(1, 0), length, BOS)
         return TransformerStepper(self, schedule, state, source)
 
     def check(self, pieces: int, words: Sequence[str] = ()) -> None:
@@ -198,18 +196,10 @@ class TransformerStepper:
         self.state.needs, self.pieces = self.state.needs[:, :pieces], self.pieces[:, :pieces]
         self.cross, self.align_key = self.cross[:, :, :, :pieces], self.align_key[:, :pieces]
         self.cache = self.cache[:, :, :, :written]
-        self.take(rows)
-
-    def take(self, rows: Tensor) -> None:
-        """Keep these rows, indices or bool (B,), in this order."""
-        self.state.take(rows)
+        self.state.keep(rows)
         for name in ("pieces", "cross", "align_key", "cache"):
             setattr(self, name, getattr(self, name)[rows])
         self.lexicon = self.writer.lexicon(self.pieces)
-
-    def move(self, rows: Tensor) -> None:
-        """Replace all translations by those of these rows (B,); the sources stay."""
-        self.cache = self.cache[rows]
 
 
 def _layers(stacked: Tensor) -> list[KeyValue]:

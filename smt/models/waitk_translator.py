@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from smt.models.bundle import folder_fingerprint, languages_of, load_model, model_folder
 from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, Remembered, policy_of
-from smt.policies.waitk import FULL, SEARCH_VERSION, Schedule, Unit, check_beam
+from smt.policies.waitk import FULL, Schedule, Unit
 from sqa.core.languages import Pair
 from sqa.core.schema import File, parse_k
 from sqa.core.types import Emission, Question
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from smt.models.transformer_stepper import TransformerWriter
 
 VERSION = 2  # increase when decoding changes its output
-LOOK_AHEAD = 2  # a setting of earlier versions, kept in the key of stored results
+SEARCH, HYPOTHESES, LOOK_AHEAD = 1, 1, 2  # settings of a removed beam search, kept in the keys of stored results
 ARITHMETIC = Arithmetic(auto=("int8", "float32"))
 
 
@@ -44,15 +44,9 @@ class WaitKTranslator:
     """
 
     def __init__(
-        self,
-        load: Callable[[], Writer],
-        schedule: Schedule,
-        beam: int,
-        fingerprint: str,
-        languages: Pair | None,
+        self, load: Callable[[], Writer], schedule: Schedule, fingerprint: str, languages: Pair | None
     ) -> None:
-        self._load, self.schedule, self.beam, self._fingerprint = load, schedule, beam, fingerprint
-        self.languages = languages
+        self._load, self.schedule, self._fingerprint, self.languages = load, schedule, fingerprint, languages
 
     @property
     def writer(self) -> Writer:
@@ -63,14 +57,14 @@ class WaitKTranslator:
         """Yield the words of one sentence while reading `source`."""
         from smt.models.decode import decode_stream
 
-        return decode_stream(self.writer, source, self.schedule, self.beam)
+        return decode_stream(self.writer, source, self.schedule)
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Return the emissions of whole questions."""
         from smt.models.decode import decode_batch
 
         sentences = [sentence for question in questions for sentence in question.sentences]
-        written = iter(decode_batch(self.writer, sentences, self.schedule, self.beam))
+        written = iter(decode_batch(self.writer, sentences, self.schedule))
         return [
             [Emission(i, word.token, word.g, word.ended) for i in range(len(q.sentences)) for word in next(written)]
             for q in questions
@@ -84,14 +78,14 @@ class WaitKTranslator:
 class WholeTexts:
     """A model that translates whole texts."""
 
-    def __init__(self, load: Callable[[], Writer], beam: int, fingerprint: str, languages: Pair | None) -> None:
-        self._load, self.beam, self._fingerprint, self.languages = load, beam, fingerprint, languages
+    def __init__(self, load: Callable[[], Writer], fingerprint: str, languages: Pair | None) -> None:
+        self._load, self._fingerprint, self.languages = load, fingerprint, languages
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Return the target words of each text, which are () for a blank text."""
         from smt.models.decode import decode_batch
 
-        written = decode_batch(self._load(), [text.split() for text in texts], Schedule(FULL), self.beam)
+        written = decode_batch(self._load(), [text.split() for text in texts], Schedule(FULL))
         return [tuple(word.token for word in words) for words in written]
 
     def fingerprint(self) -> str:
@@ -107,7 +101,6 @@ class WaitKConfig:
     k: Annotated[int | str, 'source words (or pieces) read first, or "full"'] = "full"
     emission_rate: Annotated[float, "target words per source word, 0.5 to 2 (the paper: 0.97)"] = 1.0
     unit: Annotated[Unit, "unit of k and the rate; piece = as in fairseq, see smt/models/decode.py"] = "word"
-    beam: Annotated[int, "number of hypotheses, for k = full only; see smt/models/beam.py; 1 = greedy"] = 1
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "element type of products; int8 is faster with VNNI but may change words"] = "float32"
     ARITHMETIC: ClassVar = ARITHMETIC
@@ -115,7 +108,6 @@ class WaitKConfig:
 
     def __post_init__(self) -> None:
         self.schedule()
-        check_beam(self.beam, self.k)
 
     def schedule(self) -> Schedule:
         """Return the schedule of READs."""
@@ -140,9 +132,9 @@ def build(config: WaitKConfig) -> WaitKTranslator:
     folder, where = model_folder(config.model), place(config)
     languages, files = languages_of(folder), folder_fingerprint(folder)
     schedule = config.schedule()
-    search = [asdict(schedule), config.beam, LOOK_AHEAD, where.dtype, *where.key]
-    fingerprint = digest(["waitk", [VERSION, SEARCH_VERSION], search, files])
-    return WaitKTranslator(partial(loaded, folder, files, where), schedule, config.beam, fingerprint, languages)
+    search = [asdict(schedule), HYPOTHESES, LOOK_AHEAD, where.dtype, *where.key]
+    fingerprint = digest(["waitk", [VERSION, SEARCH], search, files])
+    return WaitKTranslator(partial(loaded, folder, files, where), schedule, fingerprint, languages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,27 +145,25 @@ class PrefixConfig:
     policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     k: PolicyK = "full"
     n: PolicyN = None
-    beam: Annotated[int, "number of hypotheses per prefix, see smt/models/beam.py; 1 = greedy"] = 1
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "element type of products; int8 is faster with VNNI but may change words"] = "float32"
     ARITHMETIC: ClassVar = ARITHMETIC
 
     def __post_init__(self) -> None:
         policy_of(self)
-        check_beam(self.beam)
 
 
 @lru_cache(maxsize=2)
-def system(folder: Path, files: str, beam: int, where: Place = CPU) -> Remembered:
+def system(folder: Path, files: str, where: Place = CPU) -> Remembered:
     """Return the full-input system that runs with different policies share; `files` is the digest of the model."""
     other = [] if where.dtype == "float32" else [where.dtype]
-    fingerprint = digest(["prefix", VERSION, SEARCH_VERSION, beam, files, *other, *where.key])
+    fingerprint = digest(["prefix", VERSION, SEARCH, HYPOTHESES, files, *other, *where.key])
     load = partial(loaded, folder, files, where)
-    return Remembered(WholeTexts(load, beam, fingerprint, languages_of(folder)))
+    return Remembered(WholeTexts(load, fingerprint, languages_of(folder)))
 
 
 def build_prefix(config: PrefixConfig) -> PolicyTranslator:
     """Return the translator of a config."""
     folder = model_folder(config.model)
-    shared = system(folder, folder_fingerprint(folder), config.beam, place(config))
+    shared = system(folder, folder_fingerprint(folder), place(config))
     return PolicyTranslator(shared, policy_of(config))

@@ -21,7 +21,7 @@ import numpy as np
 
 from smt.policies.policy import Words, append
 from sqa.core.errors import ConfigError
-from sqa.core.schema import LONGEST, parse_k
+from sqa.core.schema import LONGEST
 
 if TYPE_CHECKING:
     from torch import Tensor  # a config is read without torch
@@ -72,18 +72,6 @@ class Schedule:
         reveals it.
         """
         return source_word[:, None, :] < self.after(target_word)[:, :, None] + self.k
-
-
-SEARCH_VERSION = 1  # increase when the beam search (smt/models/beam.py) changes its output
-WIDEST = 64  # maximum number of hypotheses
-
-
-def check_beam(n: int, k: int | str = "full") -> None:
-    """Raise ConfigError unless n is a valid number of hypotheses; more than one needs k = full."""
-    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= WIDEST:
-        raise ConfigError(f"beam: must be 1 to {WIDEST}, got {n!r}")
-    if n > 1 and parse_k(k) != FULL:
-        raise ConfigError(f"beam: needs the whole sentence first, so k must be full, got {k}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,12 +84,10 @@ def model_folder(name: str, languages: tuple[str, str]) -> Path:
     return folder
 
 
-def check(lexicon: str | None, bonus: float, beam: int) -> None:
-    """Raise ConfigError if the settings are invalid or incompatible."""
+def check(bonus: float) -> None:
+    """Raise ConfigError if the bonus is invalid."""
     if not 0 < bonus <= MOST:
         raise ConfigError(f"lexicon_bonus: must be above 0 and at most {MOST:g} nats, got {bonus:g}")
-    if lexicon and beam > 1:
-        raise ConfigError(f"lexicon: only for greedy decoding, so beam must be 1, got {beam}")
 
 
 def fingerprint(folder: Path, bonus: float) -> str:

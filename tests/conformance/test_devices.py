@@ -25,7 +25,6 @@ ELSEWHERE = {"pretrained"}  # not tested, because its package creates the tensor
 CASES = [(*part, {}) for part in WEIGHED if part[1] not in ELSEWHERE | {"llm"}]
 CASES += [
     ("translator", "causal-lm", {"policy": "hold", "n": 1, "bidirectional": True}),
-    ("translator", "waitk", {"beam": 2}),
     ("translator", "waitk", {"k": 2, "dtype": "bfloat16"}),
     (
         "guesser",

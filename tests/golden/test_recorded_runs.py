@@ -31,7 +31,7 @@ RUNS = {
     ),
     "pl-agreement-fusion": (
         "pl",
-        {"name": "prefix", "model": "pl-en", "policy": "local-agreement", "beam": 2},
+        {"name": "prefix", "model": "pl-en", "policy": "local-agreement"},
         {
             "name": f"{ROOT}/examples/fusion.py:Fusion",
             "guessers": [{"name": name} for name in PARTS_OF_FUSION],

@@ -1,4 +1,4 @@
-"""Decoding with a language model: streamed and batched words, beams, refused options, and scores of given words."""
+"""Decoding with a language model: streamed and batched words, refused options, and scores of given words."""
 
 import pytest
 import torch
@@ -14,8 +14,7 @@ from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
 from smt.lm.tokenizer import OFFSET, Layout
 from smt.lm.word_scores import LmScorer
-from smt.models.decode import decode_batch, decode_stream, start_reading
-from smt.models.stepper import piece_limit
+from smt.models.decode import decode_batch, decode_stream
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 
@@ -67,55 +66,6 @@ def test_bidirectional_source_is_read_first(built):
     assert streamed(bidirectional.translate, SENTENCES) == together
     assert all(word.g == len(s) for s, written in zip(SENTENCES, together, strict=True) for word in written)
     assert [decode_batch(bidirectional.writer, [s], Schedule(FULL))[0] for s in SENTENCES] == together
-
-
-class Numbers:
-    """A writer that spells a word as the ids of its pieces, joined by dots."""
-
-    def __init__(self, writer):
-        self.writer = writer
-
-    def __getattr__(self, name):
-        return getattr(self.writer, name)
-
-    def spell(self, pieces):
-        return ".".join(map(str, pieces))
-
-
-def searched(writer, sentences, n):
-    """Return the pieces of each sentence's best hypothesis."""
-    results = decode_batch(Numbers(writer), sentences, Schedule(FULL), n)
-    return [[int(piece) for word in written for piece in word.token.split(".")] for written in results]
-
-
-def begun(writer, sentence):
-    stepper = writer.begin([sentence], Schedule(FULL))
-    start_reading(stepper, Schedule(FULL))
-    return stepper
-
-
-def log_probability(writer, sentence, pieces):
-    """Return the mean log probability of the pieces and the end, computed one piece at a time as in decoding."""
-    stepper, rules, total = begun(writer, sentence), writer.rules, 0.0
-    for piece in [*pieces, rules.end]:
-        scores = stepper.score()[0].log_softmax(-1)
-        total += float(rules.forbid(scores, stepper.state.word_open, stepper.state.past)[0, piece])
-        stepper.state.commit(torch.tensor([piece]), torch.tensor([piece != rules.end]))
-    return total / (len(pieces) + 1)
-
-
-@torch.inference_mode()
-def test_wider_beam_finds_more_probable_text(writer):
-    sentences = [s for s in SENTENCES if s]
-    greedy, wide = (searched(writer, sentences, n) for n in (1, 5))
-    means = [
-        [log_probability(writer, s, pieces) for s, pieces in zip(sentences, translations, strict=True)]
-        for translations in (greedy, wide)
-    ]
-    limits = [int(piece_limit(begun(writer, s).state.visible().sum(1))) for s in sentences]
-    ended = [i for i, limit in enumerate(limits) if len(greedy[i]) < limit and len(wide[i]) < limit]
-    assert sum(means[1][i] >= means[0][i] - 1e-4 for i in ended) >= len(ended) - 1
-    assert [searched(writer, [s], 5)[0] for s in sentences] == wide  # independent of the other sentences
 
 
 @pytest.mark.parametrize(("config", "message"), TABLES["unavailable_options_give_a_one_line_error"])

@@ -1,4 +1,4 @@
-"""Greedy and beam decoding: the schedule and its mask, streaming and batches, repetitions, and long sentences."""
+"""Greedy decoding: the schedule and its mask, streaming and batches, repetitions, and long sentences."""
 
 import functools
 import math
@@ -19,7 +19,7 @@ from smt.models.stepper import Past
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import PAD
 from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_prefix, system
-from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, check_beam, draw_k
+from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k
 from smt.training.corpus import pack
 from smt.training.transformer_training import Batches
 from sqa.core.errors import ConfigError, DataError
@@ -38,14 +38,14 @@ def writer(model):
     return TransformerWriter(model, vocabulary())
 
 
-def searched(model, texts, schedule, beam=1):
+def searched(model, texts, schedule):
     """Return the written words of texts that are decoded in one batch."""
-    return decode_batch(writer(model), texts, schedule, beam)
+    return decode_batch(writer(model), texts, schedule)
 
 
-def stream(model, schedule, beam=1):
+def stream(model, schedule):
     """Return a function that decodes a source as it arrives, word by word."""
-    return lambda source: decode_stream(writer(model), source, schedule, beam)
+    return lambda source: decode_stream(writer(model), source, schedule)
 
 
 @torch.no_grad()
@@ -67,10 +67,10 @@ def test_streaming_equals_batched_in_every_dtype(dtype):
 
 def test_batch_that_exceeds_the_memory_is_halved():
     class Small(TransformerWriter):
-        def begin(self, sentences, schedule, n=1):
+        def begin(self, sentences, schedule):
             if len(sentences) > 1:
                 raise torch.OutOfMemoryError
-            return super().begin(sentences, schedule, n)
+            return super().begin(sentences, schedule)
 
     small = Small(model_of(), vocabulary())
     assert decode_batch(small, SHORT, Schedule(3)) == searched(model_of(), SHORT, Schedule(3))
@@ -104,14 +104,12 @@ rates = st.sampled_from([0.6, 0.97, 1.0, 1.4])
 @given(
     texts,
     st.builds(Schedule, st.sampled_from([1, 2, 5, 15, FULL]), rates, st.sampled_from(["word", "piece"])),
-    st.sampled_from([1, 2, 3]),
     st.sampled_from([("causal", 4), ("causal", 0), ("bidirectional", 4)]),
 )
 @settings(max_examples=15)
-def test_streaming_equals_batched(texts, schedule, beam, kind):
+def test_streaming_equals_batched(texts, schedule, kind):
     model, texts = model_of(*kind), [*texts, []]
-    beam = beam if schedule.k == FULL else 1
-    assert streamed(stream(model, schedule, beam), texts) == searched(model, texts, schedule, beam)
+    assert streamed(stream(model, schedule), texts) == searched(model, texts, schedule)
 
 
 def test_mask_shows_k_plus_j_minus_1_words():
@@ -168,35 +166,31 @@ def test_no_word_or_phrase_is_written_twice_in_a_row():
     assert banned() == set()
 
 
-def test_prefix_translation_supports_a_beam(folder):
+def test_prefixes_are_translated_as_full_input(folder):
     texts, q = [*map(" ".join, SHORT), ""], question(sentences=[" ".join(SHORT[0])])
-    wide = system(folder, "digest", 3).words(texts)
-    plain = searched(load_model(folder)[0], SHORT, Schedule(FULL), 3)
-    assert wide[:-1] == [tuple(token for token, *_ in written) for written in plain] and wide[-1] == ()
-    assert wide != system(folder, "digest", 1).words(texts)
-    for beam in (1, 3):
-        whole = build(WaitKConfig(str(folder), beam=beam)).translate_batch([q])
-        assert build_prefix(PrefixConfig(str(folder), beam=beam)).translate_batch([q]) == whole
+    words = system(folder, "digest").words(texts)
+    plain = searched(load_model(folder)[0], SHORT, Schedule(FULL))
+    assert words[:-1] == [tuple(token for token, *_ in written) for written in plain] and words[-1] == ()
+    whole = build(WaitKConfig(str(folder))).translate_batch([q])
+    assert build_prefix(PrefixConfig(str(folder))).translate_batch([q]) == whole
     systems = [build_prefix(PrefixConfig(str(folder), policy)).system for policy in ("wait-k", "retranslate")]
     assert systems[0] is systems[1]
     system.cache_clear()
 
 
 @pytest.mark.parametrize("encoder", ["causal", "bidirectional"])
-@pytest.mark.parametrize(("k", "beam"), [(3, 1), (FULL, 1), (FULL, 3)])
-def test_too_long_sentences_are_refused(encoder, k, beam):
+@pytest.mark.parametrize("k", [3, FULL])
+def test_too_long_sentences_are_refused(encoder, k):
     model, schedule = random_model(encoder, max_pieces=24), Schedule(k)
     pieces = vocabulary().words(SENTENCES[0])[1]
     fits = pieces[22] if pieces[23] > pieces[22] else pieces[22] - 1  # words that have at most 24 pieces with the end
     for n in range(1, fits + 1):  # the target may need more positions than exist
         text = SENTENCES[0][:n]
-        assert streamed(stream(model, schedule, beam), [text]) == searched(model, [text], schedule, beam)
+        assert streamed(stream(model, schedule), [text]) == searched(model, [text], schedule)
     sizes = f"has {len(pieces) + 1} pieces, but the model has 24 positions: split it"
     begins = re.escape(" ".join(SENTENCES[0][:6]))
-    refused(DataError, f"a sentence .{begins} .... {sizes}", searched, model, SENTENCES[:1], schedule, beam)
-    refused(
-        DataError, "pieces, but the model has 24 positions", list, stream(model, schedule, beam)(iter(SENTENCES[0]))
-    )
+    refused(DataError, f"a sentence .{begins} .... {sizes}", searched, model, SENTENCES[:1], schedule)
+    refused(DataError, "pieces, but the model has 24 positions", list, stream(model, schedule)(iter(SENTENCES[0])))
 
 
 @pytest.mark.parametrize(
@@ -208,8 +202,6 @@ def test_too_long_sentences_are_refused(encoder, k, beam):
         (parse_k, {"k": "all"}, "must be >= 1 or 'full'"),
         (Schedule, {"k": 3, "unit": "subword"}, "unit: must be word or piece, got 'subword'"),
         (Schedule, {"k": 3, "rate": 0.4}, "emission_rate: must be in"),
-        (check_beam, {"n": 65}, "beam: must be 1 to 64"),
-        (check_beam, {"n": 2, "k": 3}, "beam: needs the whole sentence first"),
     ],
 )
 def test_impossible_searches_are_refused(make, options, message):
