@@ -7,10 +7,8 @@ After every source word, the command retranslates the prefix read so far.  The p
 """
 
 import os
-import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,7 +26,6 @@ from sqa.files.target_words import Cleaner
 
 VERSION = 4  # increase when the same command yields different words
 MAX_PROGRAM = 1 << 20  # bytes; only a smaller program, given by its path, is hashed for the fingerprint
-_INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|java|php|lua|Rscript|julia|bash|dash|zsh|sh|env)[\d.]*$")
 TIMEOUT = 600  # seconds for one call of the command
 
 
@@ -141,14 +138,6 @@ def _digest_of(path: Path) -> object:
         raise DataError(f"command: files: {path}: {error.strerror or error}; {SOUGHT}") from error
 
 
-def _is_interpreted(program: str) -> bool:
-    """Return whether a program is an interpreter, or a script given by its path."""
-    if _INTERPRETER.match(Path(program).name) or os.sep not in program:
-        return _INTERPRETER.match(Path(program).name) is not None
-    with Path(program).open("rb") as file:
-        return file.read(2) == b"#!"
-
-
 def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
     """Yield (index, file) for each part of a command that names a file: PROGRAM by its path, FILE, --option=FILE.
 
@@ -169,11 +158,5 @@ def _is_file(path: Path) -> bool:
 
 
 def build(config: CommandConfig) -> PolicyTranslator:
-    """Return the translator of a config.
-
-    Warns on stderr if the program may import files that its command does not name.
-    """
-    if config.files is None and config.command and _is_interpreted(config.command[0]):
-        unseen = "stored results depend on the files that it names, not on the files that these import or load"
-        print(f"sqa: command {' '.join(config.command)}: {unseen}; list those in `files` ([]: none)", file=sys.stderr)
+    """Return the translator of a config."""
     return simultaneous(Engine, config)

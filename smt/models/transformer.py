@@ -25,7 +25,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from smt.models.int8 import fast_linear
+from smt.models.int8 import fast_linear, quantised
 from smt.models.vocab import BOS, EOS, PAD
 from sqa.core.schema import BelowOne, checked
 from sqa.files.devices import embedding
@@ -348,22 +348,16 @@ class Transformer(nn.Module):
         return scores if lexical is None else scores + self.lexicon_scale * lexical.log()
 
 
-def quantise(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the rows of a matrix (R, C) as int8 and their scales (R,), such that weight ~ int8 * scale."""
-    scale = weight.abs().amax(1).clamp(min=1e-12) / 127
-    return torch.round(weight / scale[:, None]).to(torch.int8), scale
-
-
-def packed(state: dict[str, Tensor], quantised: bool) -> dict[str, Tensor]:
-    """Return the tensors to store (smt/models/bundle.py), with matrices as int8 if `quantised`."""
+def packed(state: dict[str, Tensor], as_int8: bool) -> dict[str, Tensor]:
+    """Return the tensors to store (smt/models/bundle.py), with matrices as int8 if `as_int8`."""
     out: dict[str, Tensor] = {}
     for name, value in state.items():
         if name == "lexicon_ids":
             out[name] = value.to(torch.uint16)
         elif name == "lexicon_probabilities":
             out[name] = value.to(torch.float16)
-        elif value.ndim == 2 and quantised:
-            out[name], out[f"{name}.scale"] = quantise(value.float())
+        elif value.ndim == 2 and as_int8:
+            out[name], out[f"{name}.scale"] = quantised(value)
         else:
             out[name] = value.float()
     return {name: value.contiguous() for name, value in out.items()}

@@ -1,6 +1,5 @@
 """The translator that calls an external program: separators, failures and fingerprints."""
 
-import shutil
 import sys
 
 import pytest
@@ -108,25 +107,6 @@ def test_edited_program_causes_a_new_call(tmp_path):
         translator.fingerprint()
         seen += [emission.token for emission in translator.translate_batch(text)[0]]
     assert seen == ["one", "two"]
-
-
-@pytest.mark.parametrize(
-    ("program", "files", "warns"),
-    [
-        ("python3", None, True),
-        ("python3.11", None, True),
-        ("SCRIPT", None, True),
-        ("python3", (), False),
-        ("cat", None, False),
-    ],
-)
-def test_interpreter_without_files_gives_a_warning(tmp_path, monkeypatch, capsys, program, files, warns):
-    script = tmp_path / "words.py"
-    script.write_text("#!/usr/bin/env python3\n")
-    script.chmod(0o755)
-    monkeypatch.setattr(shutil, "which", lambda name: name)
-    build(CommandConfig((str(script) if program == "SCRIPT" else program, "x.py"), files=files, separator=program))
-    assert ("not on the files that these import" in capsys.readouterr().err) == warns
 
 
 @pytest.mark.needs("apertium")
