@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.tokenizer import Layout
-from smt.models.waitk_translator import HYPOTHESES, SEARCH, WaitKTranslator, WholeTexts
+from smt.models.waitk_translator import HYPOTHESES, SEARCH, WaitKTranslator
 from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, Remembered, policy_of
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical import lexicon as lexicons
@@ -130,7 +130,7 @@ def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> "LmWriter
 @lru_cache(maxsize=1)
 def _system(model: Model, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
     load = partial(helped_writer, model, lexicon, bonus)
-    return Remembered(WholeTexts(load, fingerprint, certain_pair(*model.languages)))
+    return Remembered(WaitKTranslator(load, Schedule(FULL), fingerprint, certain_pair(*model.languages)))
 
 
 def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:

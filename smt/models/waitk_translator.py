@@ -70,26 +70,15 @@ class WaitKTranslator:
             for q in questions
         ]
 
-    def fingerprint(self) -> str:
-        """Return a hash of everything that the output depends on."""
-        return self._fingerprint
-
-
-class WholeTexts:
-    """A model that translates whole texts."""
-
-    def __init__(self, load: Callable[[], Writer], fingerprint: str, languages: Pair | None) -> None:
-        self._load, self._fingerprint, self.languages = load, fingerprint, languages
-
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Return the target words of each text, which are () for a blank text."""
         from smt.models.decode import decode_batch
 
-        written = decode_batch(self._load(), [text.split() for text in texts], Schedule(FULL))
+        written = decode_batch(self.writer, [text.split() for text in texts], self.schedule)
         return [tuple(word.token for word in words) for words in written]
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that the words depend on."""
+        """Return a hash of everything that the output depends on."""
         return self._fingerprint
 
 
@@ -159,7 +148,7 @@ def system(folder: Path, files: str, where: Place = CPU) -> Remembered:
     other = [] if where.dtype == "float32" else [where.dtype]
     fingerprint = digest(["prefix", VERSION, SEARCH, HYPOTHESES, files, *other, *where.key])
     load = partial(loaded, folder, files, where)
-    return Remembered(WholeTexts(load, fingerprint, languages_of(folder)))
+    return Remembered(WaitKTranslator(load, Schedule(FULL), fingerprint, languages_of(folder)))
 
 
 def build_prefix(config: PrefixConfig) -> PolicyTranslator:
