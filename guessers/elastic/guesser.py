@@ -136,7 +136,7 @@ def _query(text: str, n: int) -> dict[str, Any]:
 
 
 def _explained(client: Elasticsearch, config: ElasticConfig) -> AbstractContextManager[None]:
-    return elastic_index.explained(client, config.index, elastic_index.embedded(config.model, config.k1, config.b))
+    return elastic_index.explained(client, elastic_index.embedded(config.model, config.k1, config.b))
 
 
 def build(config: ElasticConfig) -> ElasticGuesser:

@@ -90,39 +90,16 @@ def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
 
 
 @contextmanager
-def explained(client: Elasticsearch, index: str, instead: str) -> Iterator[None]:
-    """Convert the client's errors to one line that names server and index; every DataError recommends `instead`."""
+def explained(client: Elasticsearch, instead: str) -> Iterator[None]:
+    """Convert the client's errors to one line that names the server; every DataError recommends `instead`."""
     import elasticsearch
     from elastic_transport import TransportError
 
     try:
         yield
     except (DataError, elasticsearch.ApiError, TransportError) as error:
-        raise DataError(f"{_explanation(error, where(client), index)}; {instead}") from error
-
-
-def _explanation(error: Exception, server: str, index: str) -> str:
-    """Return the problem and its remedy."""
-    import elasticsearch
-    from elastic_transport import ConnectionError as Unreachable
-
-    match error:
-        case DataError():
-            return str(error)
-        case elasticsearch.UnsupportedProductError():
-            return f"{server} is not an Elasticsearch server"
-        case elasticsearch.NotFoundError() if _kind(error.body) == "index_not_found_exception":
-            return f"{server} has no index {index!r}; create it with `{command(index)}`"
-        case elasticsearch.ApiError() if error.status_code == 401 or _kind(error.body) == "security_exception":
-            hint = "user and password in ELASTICSEARCH_URL (http://user:password@host:port) or ELASTICSEARCH_API_KEY"
-            return f"{server} rejects the credentials ({error.status_code} {reason(error.body)}); give {hint}"
-        case elasticsearch.ApiError():
-            problem = "is too busy" if error.status_code in BUSY else "refuses the request"
-            return f"{server} {problem} ({error.status_code} {reason(error.body)})"
-        case Unreachable():
-            hint = "start one (docker compose up -d elasticsearch) or set ELASTICSEARCH_URL"
-            return f"no Elasticsearch server answers at {server}; {hint}"
-    return f"{server} gave no usable answer ({type(error).__name__})"
+        said = str(error) if isinstance(error, DataError) else f"Elasticsearch at {where(client)}: {error}"
+        raise DataError(f"{said}; {instead}") from error
 
 
 def where(client: Elasticsearch) -> str:
@@ -141,12 +118,9 @@ def check_server(client: Elasticsearch) -> str:
     import elasticsearch
 
     client_version = elasticsearch.__versionstr__  # type: ignore[attr-defined]
-    rule = f"the Python client is {client_version}, and the major versions must be equal"
-    try:
-        number = str(client.info()["version"]["number"])
-    except elasticsearch.BadRequestError as error:  # an older server, which does not know the client's media type
-        raise DataError(f"{where(client)} does not understand the client ({reason(error.body)}); {rule}") from error
+    number = str(client.info()["version"]["number"])
     if number.split(".")[0] != client_version.split(".")[0]:
+        rule = f"the Python client is {client_version}, and the major versions must be equal"
         raise DataError(f"{where(client)} is Elasticsearch {number}; {rule}")
     return number
 
@@ -157,20 +131,11 @@ def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
     meta, fields = mappings.get("_meta", {}), mappings.get("properties", {})
     if "sqa" not in meta:
         raise DataError(f"index {index!r} was not created by this program; name another index")
-    wanted = expected.meta().items()
-    other = [f"{key} {meta.get(key)!r}, not {value!r}" for key, value in wanted if meta.get(key) != value]
-    changed = [name for name, field in expected.properties().items() if fields.get(name) != field]
+    wanted = expected.meta() | {"pages": _count(client, index)}
+    other = [f"{key} {meta.get(key)!r}, not {value!r}" for key, value in wanted.items() if meta.get(key) != value]
+    other += [f"another {name}" for name, field in expected.properties().items() if fields.get(name) != field]
     if other:
-        problem = f" was made with {'; '.join(other)}"
-    elif "pages" not in meta:
-        problem = " is incomplete"
-    elif changed:
-        problem = f": the mapping of {', '.join(changed)} was changed"
-    elif (count := _count(client, index)) != meta["pages"]:
-        problem = f" has {count} of {meta['pages']} pages"
-    else:
-        return
-    raise DataError(f"index {index!r}{problem}; recreate it with `{command(index)}`")
+        raise DataError(f"index {index!r} has {'; '.join(other)}; recreate it with `{command(index)}`")
 
 
 def _count(client: Elasticsearch, index: str) -> int:
@@ -228,33 +193,16 @@ def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mappi
 def check_complete(answer: Mapping[str, Any], asked: str) -> None:
     """Raise DataError if a search or a count with status 200 lacks shards or was truncated by the server."""
     shards = answer["_shards"]
-    if answer.get("timed_out"):
-        problem = "it timed out on the server (search.default_search_timeout)"
-    elif answer.get("terminated_early"):
-        problem = "it ended early on the server"
-    elif shards["failed"] or shards["successful"] < shards["total"]:
-        said = [f" ({reason(failure['reason'])})" for failure in shards.get("failures", ())[:1]]
-        problem = f"{shards['successful']} of {shards['total']} shards answered{''.join(said)}"
-    else:
-        return
-    raise DataError(f"the {asked} is incomplete: {problem}; try again when the server is healthy")
+    whole = not shards["failed"] and shards["successful"] == shards["total"]
+    if not whole or answer.get("timed_out") or answer.get("terminated_early"):
+        said = {key: answer[key] for key in ("timed_out", "terminated_early", "_shards") if key in answer}
+        raise DataError(f"the {asked} is incomplete: {said}; try again when the server is healthy")
 
 
 def reason(body: Any) -> str:
-    """Return the server's error and its distinct causes, without surrounding fields."""
+    """Return the start of the server's error, without surrounding fields."""
     error = body.get("error", body) if isinstance(body, dict) else body
-    if not isinstance(error, dict):
-        return str(error)[:200]
-    causes = [error, *error.get("root_cause", ()), *(shard.get("reason") for shard in error.get("failed_shards", ()))]
-    causes += [cause["caused_by"] for cause in causes if isinstance(cause, dict) and "caused_by" in cause]
-    named = [f"{cause.get('type', '')}: {cause.get('reason', '')}" for cause in causes if isinstance(cause, dict)]
-    return "; ".join(line.strip(": ")[:300] for line in list(dict.fromkeys(named))[:3])
-
-
-def _kind(body: Any) -> str:
-    """Return the type of the server's error, or "" if the response is not an Elasticsearch error."""
-    error = body.get("error") if isinstance(body, dict) else None
-    return str(error.get("type")) if isinstance(error, dict) else ""
+    return str(error)[:500]
 
 
 @returns_exit_code
@@ -278,13 +226,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     client = connect(options.url, 60.0, RETRIES)
     instead = embedded(str(config.output), options.k1, options.b)
-    with explained(client, options.index, instead):
+    with explained(client, instead):
         number = check_server(client)
     texts = training_texts(config.folds, config.bonus, config.texts)
     fit(texts, None, analyzer=config.analyzer).save(config.output)
     identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
     documents = documents_of(texts)
-    with explained(client, options.index, instead):
+    with explained(client, instead):
         fill(client, options.index, identity, documents)
     print(f"{len(documents)} pages in index {options.index} of Elasticsearch {number} at {where(client)}")
 

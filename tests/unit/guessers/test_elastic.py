@@ -111,9 +111,9 @@ def test_permanently_busy_server_is_reported(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, retries=1))
     server.busy_searches = 10**6
-    refused(DataError, f"too busy for 1 searches after 2 tries .es_rejected.*{EMBEDDED}", guesser.guess, ["Peru"], 1)
+    refused(DataError, f"too busy for 1 searches after 2 tries .*es_rejected.*{EMBEDDED}", guesser.guess, ["Peru"], 1)
     server.fail = [["/_msearch", 429, 10**6]]
-    busy = f"too busy .429 es_rejected_execution_exception.*{EMBEDDED}"
+    busy = f"429, 'es_rejected_execution_exception.*{EMBEDDED}"
     refused(DataError, busy, guesser.guess, ["Peru"], 1)
 
 
@@ -130,7 +130,7 @@ def test_absent_server_error_names_embedded_guesser(twin, server, capsys, monkey
     )
     monkeypatch.setenv("ELASTICSEARCH_URL", url)
     message = failing(twin, server, url="", retries=0)
-    assert "no Elasticsearch server answers at http://127.0.0.1:" in message and "secret" not in message
+    assert "Elasticsearch at http://127.0.0.1:" in message and "Connection error" in message and "secret" not in message
     assert elastic_index.main([str(twin), "--url", "http://127.0.0.1:1"]) == 3
     assert EMBEDDED in capsys.readouterr().err
 
@@ -150,26 +150,26 @@ def one_page_fewer(server):
 def nothing(server): ...
 
 
-BLOCKED = "cluster_block_exception: index [sqa-pages] blocked by: [FORBIDDEN/7/index read (api)];"
+BLOCKED = "403, 'cluster_block_exception', 'index [sqa-pages] blocked by: [FORBIDDEN/7/index read (api)];"
 RED = {"type": "no_shard_available_action_exception", "reason": "shard 0 is red"}
 LOST = {"total": 1, "successful": 0, "failed": 1, "failures": [{"shard": 0, "reason": RED}]}
-SHARD = "0 of 1 shards answered (no_shard_available_action_exception: shard 0 is red)"
+SHARD = f"{{'_shards': {LOST}}}"
 SPOILT = {  # change to the server after indexing, options of the guesser, message
-    "version": (lambda server: meta(server).update(sqa=0), {}, "was made with sqa 0, not 1; recreate it"),
-    "texts": (lambda server: meta(server).update(model="0" * 64), {}, "was made with model '000"),
-    "unfinished": (lambda server: meta(server).pop("pages"), {}, "is incomplete"),
-    "conflict": (analysed_by_whitespace, {}, "the mapping of text was changed"),
-    "fewer": (one_page_fewer, {}, f"has {len(DOCUMENTS) - 1} of {len(DOCUMENTS)} pages"),
+    "version": (lambda server: meta(server).update(sqa=0), {}, "has sqa 0, not 1; recreate it"),
+    "texts": (lambda server: meta(server).update(model="0" * 64), {}, "has model '000"),
+    "unfinished": (lambda server: meta(server).pop("pages"), {}, f"has pages None, not {len(DOCUMENTS)}; recreate it"),
+    "conflict": (analysed_by_whitespace, {}, "has another text; recreate it"),
+    "fewer": (one_page_fewer, {}, f"has pages {len(DOCUMENTS)}, not {len(DOCUMENTS) - 1}"),
     "stranger": (lambda server: meta(server).clear(), {}, "was not created by this program"),
-    "k1": (nothing, {"k1": 1.2}, "was made with k1 2.0, not 1.2; recreate it"),
-    "b": (nothing, {"b": 0.5}, "was made with b 0.75, not 0.5; recreate it"),
-    "missing": (nothing, {"index": "other"}, "has no index 'other'; create it with `python -m guessers.elastic"),
-    "blocked": (lambda server: server.fail.append(["/_count", 403, 10]), {}, f"refuses the request (403 {BLOCKED}"),
+    "k1": (nothing, {"k1": 1.2}, "has k1 2.0, not 1.2; recreate it"),
+    "b": (nothing, {"b": 0.5}, "has b 0.75, not 0.5; recreate it"),
+    "missing": (nothing, {"index": "other"}, "404, 'index_not_found_exception', 'no such index [other]'"),
+    "blocked": (lambda server: server.fail.append(["/_count", 403, 10]), {}, BLOCKED),
     "lost shard": (lambda server: server.shards.update(LOST), {}, f"the count is incomplete: {SHARD}"),
-    "credentials": (lambda server: server.fail.append(["/", 401, 10]), {}, "rejects the credentials (401 security_"),
+    "credentials": (lambda server: server.fail.append(["/", 401, 10]), {}, "401, 'security_exception'"),
     "older": (lambda server: vars(server).update(version="7.17.29"), {}, "is Elasticsearch 7.17.29; the Python client"),
     "newer": (lambda server: vars(server).update(version="10.0.0"), {}, "is Elasticsearch 10.0.0; the Python client"),
-    "OpenSearch": (lambda server: vars(server).update(product="OpenSearch"), {}, "is not an Elasticsearch server"),
+    "OpenSearch": (lambda server: vars(server).update(product="OpenSearch"), {}, "is not Elasticsearch"),
 }
 
 
@@ -181,11 +181,6 @@ def test_invalid_index_or_server_is_refused(server, twin, what):
     assert message in failing(twin, server, **options)
 
 
-CLAUSES = TABLES["clauses"]
-WINDOW = {"type": "illegal_argument_exception", "reason": "Result window is too large: [10] but was [50]"}
-ALL = {"type": "search_phase_execution_exception", "reason": "all shards failed", "phase": "query", "grouped": True}
-FOUND = {"took": 1, "timed_out": False, "hits": {"max_score": None, "hits": []}, "status": 200}
-WHOLE = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
 SEARCHED = TABLES["searched"]
 
 
@@ -206,10 +201,10 @@ def test_index_with_a_failed_shard_is_not_finished(server, twin, capsys):
 def test_invalid_documents_are_refused(server, twin, capsys):
     server.refuse_page = TITLES[5]
     assert index(twin, server) == 3
-    assert f"refuses page {TITLES[5]!r}: strict_dynamic_mapping_exception" in capsys.readouterr().err
-    assert "is incomplete" in failing(twin, server)
+    assert f"refuses page {TITLES[5]!r}: {{'type': 'strict_dynamic_mapping_exception'" in capsys.readouterr().err
+    assert "has pages None" in failing(twin, server)
     server.fail = [["/sqa-pages", 400, 10]]
     assert index(twin, server) == 3
-    assert "refuses the request (400 illegal_argument_exception: mapper [page]" in capsys.readouterr().err
+    assert "400, 'illegal_argument_exception', 'mapper [page]" in capsys.readouterr().err
     assert index(ROOT / "configs" / "train_guessers.yaml:bm25", server) == 2
     assert "pair_min_count: null" in capsys.readouterr().err
