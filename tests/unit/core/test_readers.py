@@ -84,7 +84,7 @@ READERS: dict[str, tuple[str, str, Callable[[Path], Any]]] = {  # file, content,
     "references": ("r.txt", "one twó\nthree\n", lambda path: [x.split() for x in lines_beside("log", path, 2)]),
     "scores": (
         "s.txt",
-        "0.5\n1\n",
+        "0.5\n1\n\u00a0\n",  # a blank line that is not ASCII
         lambda path: read_scores(path, [Segment(f"q{n}", "", "twó", "") for n in (1, 2)]),
     ),
     "buzzes": ("b.jsonl", as_lines(*BUZZES), buzzes),
