@@ -8,23 +8,17 @@ from pathlib import Path
 
 import pytest
 from outcome import process
+from tables import tables_of
 
 import sqa
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import dump_yaml
 
+TABLES = tables_of(__file__)
+
 AGENT = ROOT / "services" / "tests" / "simuleval_copier.py"
-OWN = """
-class Copier:
-    def translate(self, source):
-        read = []
-        for word in source:
-            read.append(word)
-            if len(read) >= 3:
-                yield read[len(read) - 3]
-        yield from read[-2:]
-"""
+OWN = TABLES["own"]
 SIGNED = ("ew", "oracle-ew", "stable-ew", "accuracy", "mrr", "al", "laal", "dal", "bleu", "facts")
 CONFIG = {
     "dataset": {"name": "mini-es", "limit": 3},

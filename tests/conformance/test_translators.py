@@ -11,6 +11,7 @@ import pytest
 from needs import require
 from stand_ins.declarations import TABLE, filled
 from stand_ins.keyed_parts import Places
+from tables import tables_of
 
 from sqa.core.registry import TRANSLATORS
 from sqa.core.trace import check_emissions
@@ -18,24 +19,13 @@ from sqa.data.datasets import load_questions
 from sqa.pipeline.config import Reader
 from sqa.pipeline.engine import stream
 
+TABLES = tables_of(__file__)
+
 QUESTIONS = [  # short, because every case decodes them about five times
     replace(q, sentences=tuple(sentence[:9] for sentence in q.sentences[:2]), reference=q.reference[:2])
     for q in load_questions("mini-es", limit=2)
 ]
-AGENT = """
-from simuleval.agents import TextToTextAgent
-from simuleval.agents.actions import ReadAction, WriteAction
-from simuleval.utils import entrypoint
-
-
-@entrypoint
-class OneBehind(TextToTextAgent):
-    def policy(self):
-        source, done = self.states.source, len(self.states.target)
-        if self.states.source_finished:
-            return WriteAction(" ".join(word.lower() for word in source[done:]), finished=True)
-        return WriteAction(source[done].lower(), finished=False) if len(source) > done + 1 else ReadAction()
-"""
+AGENT = TABLES["agent"]
 
 
 def log(folder):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from needs import require
 from recorded import RECORD, Keep, recorded, same
+from tables import tables_of
 
 from sqa.core.paths import ROOT
 from sqa.diagnose.findings import findings_of, table
@@ -18,6 +19,8 @@ from sqa.pipeline import saving
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
 from sqa.pipeline.folder import open_run
+
+TABLES = tables_of(__file__)
 
 PARTS_OF_FUSION = ("tfidf", "bm25", "gru")
 RUNS = {
@@ -79,17 +82,7 @@ def test_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
     keep(f"{name} findings", "\n".join(findings))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "equal"),
-    [
-        ("ew 0.251 [0.100, 0.400]", "ew 0.252 [0.100, 0.399]", True),  # one unit of the last digit
-        ("ew 0.251 [0.100, 0.400]", "ew 0.253 [0.100, 0.400]", False),
-        ("n 12", "n 13", False),  # counts are exact
-        ("line a 1.5e-05", "line a 1.6e-05", True),
-        ("line a 1.5e-05", "line b 1.5e-05", False),
-        ("a 0.5\nb 0.5", "b 0.5\na 0.5", False),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "equal"), TABLES["comparison_tolerates_one_unit_of_last_digit"])
 def test_comparison_tolerates_one_unit_of_last_digit(old: str, new: str, equal: bool) -> None:
     assert same(old, new) == equal
 

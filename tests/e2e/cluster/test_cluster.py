@@ -12,12 +12,15 @@ import pytest
 from cluster_ablation import DASK_WARNS, blocks, killed, lost, prepare, results
 from outcome import process
 from refusals import refused
+from tables import tables_of
 
 from experiments import grid
 from experiments.grid import AblationConfig
 from sqa.core.errors import RemoteProtocolError
 from sqa.pipeline.config import load
 from sqa.pipeline.scheduler import current, scheduled
+
+TABLES = tables_of(__file__)
 
 Rows = list[tuple[str, Any]]  # run name, intervals
 Made = tuple[Rows, dict[str, bytes], dict[str, bytes]]  # rows, files of the runs, store
@@ -98,15 +101,7 @@ def test_run_continues_after_a_lost_scheduler(folder: Path, expected: Made) -> N
     assert ablation(runs) == expected
 
 
-SLURM = """
-jobs: 1
-cores: 2
-memory: 4GB
-walltime: "00:10:00"
-partition: cpu
-directives: [--gres=gpu:1]
-prologue: [source /shared/env]
-"""
+SLURM = TABLES["slurm"]
 
 
 @pytest.mark.slow

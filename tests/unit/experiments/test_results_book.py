@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from experiments.results_book import item as lab_items
 from experiments.results_book import ledger as ledgers
@@ -19,13 +20,9 @@ from experiments.results_book.tables import Column, across, pivot, table
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 
-PAGE = """# Results
+TABLES = tables_of(__file__)
 
-<!-- [[[cog show("toy", "numbers") ]]] -->
-<!-- [[[end]]] -->
-
-The end.
-"""
+PAGE = TABLES["page"]
 ARCHIVED = {f"docs/{name}.png" for name in ("known_groups", "sweep_xqb-es", "claims", "unadapted")}
 ABOUT = {"item": "i", "command": "c", "version": "1", "date": "2026-01-01", "inputs": {"data x": "12"}}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from guessers.retrieval.counting import fit
 from sqa.core.errors import ConfigError
@@ -17,30 +18,11 @@ from sqa.data.texts import Tossup
 from sqa.pipeline.config import read_parts
 from sqa.pipeline.engine import Parts
 
+TABLES = tables_of(__file__)
+
 Lesson = namedtuple("Lesson", "id text page")
-LISTED = """
-from dataclasses import dataclass
-
-@dataclass(frozen=True)
-class Listed:
-    listed: list[str]
-
-    def guess(self, texts, n):
-        return [[(page, 1.0 / rank) for rank, page in enumerate(self.listed, 1)] if text else [] for text in texts]
-
-    def fingerprint(self):
-        return ""
-"""
-ENCODER = """
-import numpy as np
-
-class E5:
-    def encode(self, text, is_query):
-        counts = np.full(384, 0.01, np.float32)
-        for place, word in enumerate("river town silver king of the".split()):
-            counts[place] += text.split().count(word)
-        return counts / np.linalg.norm(counts)
-"""
+LISTED = TABLES["listed"]
+ENCODER = TABLES["encoder"]
 TEXTS = {"Ebro": "Ebro. the river", "Philip_II": "Philip II. the king of silver", "Potosí": "Potosí. the silver town"}
 
 

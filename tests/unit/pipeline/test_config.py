@@ -207,17 +207,7 @@ def test_all_problems_of_numbers_are_named_at_once():
 
 # -------------------------------------------------------------------------------------- several configs in a file
 
-ENTRIES = """
-entries:
-  small: {dataset: {name: mini-es, limit: 3}, translator: {name: waitk, model: es-en, k: 6}, seed: 0}
-  large:
-    like: small
-    dataset: {limit: null}
-  other: {like: large, name: mine, translator: {name: fixed, text: reference}}
-  round: {like: about}
-  about: {like: round}
-  lost: {like: smal}
-"""
+ENTRIES = TABLES["entries"]
 
 
 def test_entry_inherits_and_overrides_keys(tmp_path: Path) -> None:

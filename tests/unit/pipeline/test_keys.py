@@ -33,34 +33,7 @@ def test_run_key_changes_the_stages_that_it_affects(tmp_path, change, stages):
     assert [stage for stage in STAGES if before[stage] != after[stage]] == stages
 
 
-METRICS = """
-import numpy as np
-
-class Words:
-    name, label, unit, digits, kind, higher_is_better = "length", "Length", "words", 2, "quality", False
-    factor = 1.0
-
-    def signature(self):
-        return "length"
-
-    def stats(self, trace):
-        return np.array([self.factor * len(trace.emissions), 1.0])
-
-    def measure(self, segments):
-        return [(self.factor * len(segment.hypothesis.split()), 1.0) for segment in segments]
-
-    def score(self, stats):
-        return float(stats[0] / stats[1])
-
-    def score_many(self, stats):
-        return stats[:, 0] / stats[:, 1]
-
-class Twice(Words):
-    factor = 2.0
-
-class Renamed(Words):
-    name = "renamed"
-"""
+METRICS = TABLES["metrics"]
 
 
 @pytest.mark.parametrize("kind", ["metrics", "quality"])

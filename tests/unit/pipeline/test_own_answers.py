@@ -12,25 +12,7 @@ from sqa.pipeline.saving import save
 
 TABLES = tables_of(__file__)
 
-HEAD = """
-import math
-import os
-import numpy as np
-from sqa.core.types import Buzz, Emission, Guess, Question, Write
-from sqa.metrics.latency import Formula
-from sqa.metrics.quality.text_metric import MeanOfSegments
-
-class Odd:
-    def __repr__(self):
-        raise ValueError("no repr\\nat all")
-    def __eq__(self, other):
-        raise TypeError("incomparable")
-    __hash__ = None
-
-METRIC = dict(name="m", label="M", unit="u", digits=2, kind="lag", higher_is_better=True)
-METRIC |= dict(signature=lambda self: "m", stats=lambda self, t: [1.0, 1.0], score=lambda self, s: s[0])
-
-"""
+HEAD = TABLES["head"]
 MINE = "mine.py:mine"
 GUESSER, BUZZER = {"guesser": MINE}, {"guesser": "doubles:build_guesser", "buzzer": MINE}
 POLICY = {"translator": {"name": "command", "command": ["cat"], "policy": {"name": MINE}}}
@@ -77,14 +59,7 @@ def test_invalid_return_value_gives_no_traceback(tmp_path: Path, checked: str) -
             said(error)
 
 
-@pytest.mark.parametrize(
-    ("member", "value"),
-    [
-        ("guess", "print('seen') or [[('A', 1.0)] for _ in texts]"),
-        ("guess", "os.system('echo seen') or [[('A', 1.0)] for _ in texts]"),
-        ("fingerprint", "print('seen') or 'x'"),
-    ],
-)
+@pytest.mark.parametrize(("member", "value"), TABLES["prints_of_a_part_go_to_stderr"])
 def test_prints_of_a_part_go_to_stderr(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], member: str, value: str
 ) -> None:

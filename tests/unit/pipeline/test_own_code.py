@@ -24,15 +24,7 @@ from sqa.pipeline.saving import save
 
 TABLES = tables_of(__file__)
 
-GUESSER = """
-{early}
-class Mine:
-    def guess(self, texts, n):
-        {late}
-        return [[({page}, 1.0)] for _ in texts]
-    def fingerprint(self):
-        return "always the same"
-"""
+GUESSER = TABLES["guesser"]
 WAYS = TABLES["ways"]
 HOMES = TABLES["homes"]
 
@@ -93,16 +85,7 @@ def test_helpers_with_equal_names_are_refused(tmp_path: Path) -> None:
     )
 
 
-CHOOSES = """
-from dataclasses import dataclass
-from importlib import import_module
-
-@dataclass(frozen=True)
-class Mine:
-    page: str
-    def guess(self, texts, n):
-        return [[(import_module(self.page).PAGE, 1)] for _ in texts]
-"""
+CHOOSES = TABLES["chooses"]
 
 
 def test_config_can_be_sent_to_another_process(tmp_path: Path) -> None:
@@ -114,32 +97,7 @@ def test_config_can_be_sent_to_another_process(tmp_path: Path) -> None:
     assert done.stdout == b"one\n" and pickle.loads(pickle.dumps(config)) == config
 
 
-METRIC = """
-from sqa.metrics.quality.text_metric import MeanOfSegments
-
-class Mine:
-    name, label, unit, digits, kind, higher_is_better = "mine", "Mine", "words", 1, "lag", True
-    def signature(self):
-        return "mine"
-    def stats(self, trace):
-        import metric_helper
-        return [metric_helper.VALUE, 1.0]
-    def score(self, stats):
-        return stats[0] / stats[1]
-
-def score_of(segments):
-    import metric_helper
-    return [metric_helper.VALUE for _ in segments]
-
-def texts():
-    return MeanOfSegments("mine-texts", "mine", "always the same", score_of)
-
-class Policy:
-    start = 1
-    def show(self, shown, translations, ended):
-        import metric_helper
-        return translations[-1] if ended else translations[-1][:metric_helper.VALUE]
-"""
+METRIC = TABLES["metric"]
 
 
 def test_edited_metrics_and_policies_are_recomputed(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from doubles import (
 from own_layouts import played
 from refusals import refused
 from small_runs import small_config, small_run
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, DataError, NotComputable, TraceError
 from sqa.core.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_rows, scores_rows
@@ -24,6 +25,8 @@ from sqa.core.types import Buzz, Emission, Guess, Write
 from sqa.files.store import Store
 from sqa.pipeline import engine
 from sqa.pipeline.engine import run, stream
+
+TABLES = tables_of(__file__)
 
 Q = question()
 
@@ -136,16 +139,7 @@ def test_runs_may_have_several_blocks(tmp_path, monkeypatch):
     assert again.made == dict.fromkeys(engine.STAGES, 0) | {"guess": 1} and not again.seconds
 
 
-CHECKS = """
-from sqa.core.errors import DataError
-
-class Mine:
-    def guess(self, texts, n):
-        return [[] for _ in texts]
-
-    def check_texts(self, texts):
-        raise DataError(f"it was shown {[len(question) for question in texts]} texts")
-"""
+CHECKS = TABLES["checks"]
 
 
 def test_guesser_sees_all_missing_texts_first(tmp_path):

@@ -16,6 +16,7 @@ import pytest
 from doubles import EchoConfig, EchoTranslator, write_questions
 from refusals import refused
 from small_runs import small_config
+from tables import tables_of
 
 import sqa
 from sqa.core.errors import DataError, RemoteProtocolError
@@ -25,6 +26,8 @@ from sqa.pipeline import engine, pool, runner, saving
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.pool import Call, Processes, available, fitting, in_process, results
 from sqa.pipeline.runner import workshop_of
+
+TABLES = tables_of(__file__)
 
 
 def square(number: int) -> int:
@@ -191,13 +194,7 @@ def finish(store, parts):
     return "finished"
 
 
-TASK = """
-import os, time
-
-def say_and_sleep(number):
-    print(os.getpid(), flush=True)
-    time.sleep(100)
-"""
+TASK = TABLES["task"]
 PACES = (0.8, 1.4, 1.4, 1.3, 1.5, 1.7, 2.2, 2.6)  # recorded ms per source word, by translator and k, two runs each
 BLOCKS = ((5600, 5700, 1700), (3600,) * 7 + (3400,))  # source words per block of XQB Spanish and Polish
 END = 0.2  # recorded seconds of a run's end
@@ -249,12 +246,7 @@ def test_schedule_reaches_90_percent_of_the_ideal(workers, monkeypatch):
     assert max(max(seconds), sum(seconds) / workers) / clock.now >= 0.9
 
 
-WORKERS = """
-from sqa.pipeline.pool import Call, Processes, results
-from task import say_and_sleep
-
-list(results(Processes(2), lambda _: [[Call(say_and_sleep, (n,), n) for n in range(2)]]))  # not executed by workers
-"""
+WORKERS = TABLES["workers"]
 
 
 def test_no_worker_outlives_a_killed_parent(tmp_path):

@@ -42,13 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-SMALL = """
-name: own
-model: {vocabulary: 600, width: 32, heads: 2, feed_forward: 64, encoder_layers: 1, decoder_layers: 1, lexicon_width: 0}
-train:
-  {steps: 2, batch_pieces: 300, warmup: 1, cooldown: 1, checkpoint_every: 1, keep: 1, evaluate_every: 2,
-   evaluate_sentences: 2, evaluate_k: [full], threads: 1}
-"""
+SMALL = TABLES["small"]
 
 
 def config(folder: Path, **corpus: object) -> Path:
