@@ -16,34 +16,13 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from tables import tables_of
+
+TABLES = tables_of(__file__)
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCKS = {  # lock file -> command that installs it
-    "requirements": "make setup",
-    "requirements-torch": "make setup",
-    "requirements-extras": "make extras",
-    "requirements-ci": "make ci",
-    "requirements-lm": "make lm",
-}
-EXTERNAL = {  # not a Python package of ours: name -> how to provide it; a name in capitals is an environment variable
-    "LUCENE": "set it to a class path with Lucene's jars",
-    "SQA_AXE": "set it to the path of axe.min.js",
-    "SQA_DOCS": "set it to 1 (takes minutes)",
-    "SQA_FAIRSEQ_PYTHON": "set it to a Python that has fairseq",
-    "SQA_KILLS": "set it to 1 (takes minutes)",
-    "SQA_LLAMA_MODEL": "set it to a GGUF file",
-    "SQA_LLAMA_SERVER": "set it to the program llama-server",
-    "SQA_MIRROR": "set it to a folder with the files of data/manifest.yaml",
-    "SQA_PIP_DRY_RUN": "set it to 1 (asks a package index)",
-    "SQA_SIMULSTREAM_PYTHON": "set it to a Python that has simulstream",
-    "apertium": "Debian's apertium and apertium-eng-spa",
-    "chromium": "Debian's chromium, or SQA_CHROMIUM=/path/to/it",
-    "git": "Debian's git, and a checkout",
-    "java": "Debian's default-jre-headless",
-    "make": "Debian's make",
-    "nginx": "Debian's nginx-light",
-    "vnni": "a processor with VNNI instructions",
-}
+LOCKS = TABLES["locks"]
+EXTERNAL = TABLES["external"]
 
 
 def chromium() -> str | None:

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import tables_of
 
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.trace import QuestionTrace
@@ -16,6 +17,7 @@ from sqa.core.types import Asked, Buzz, Emission, Guess, Kind, Question
 from sqa.metrics import DEFAULT, PRINTED, TARGETS, all_names, build, family, parse, problems
 from sqa.metrics.measure import KEPT, NEEDS, Measure
 
+TABLES = tables_of(__file__)
 ALL = all_names()
 
 
@@ -47,15 +49,7 @@ def test_wrong_name_error_suggests_the_nearest():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("EW", "; nearest is 'ew'"),
-        ("Accuracy", "; nearest is 'accuracy'"),
-        ("stable EW", "; nearest is 'stable-ew'"),
-        ("Lag of facts", "; nearest is 'facts-lag'"),
-        ("EW@aliases", "; nearest is 'ew@aliases'"),
-        ("accuracy@51", ": a run keeps the first 50 guesses of each step"),
-        ("mrr@60@aliases", ": a run keeps the first 50 guesses of each step"),
-        ("comet", ": it needs a model, a program or a file, so it is an entry of `quality:` (comet: ...)"),
-        ("BERTScore", ": it needs a model, a program or a file, so it is an entry of `quality:` (bertscore: ...)"),
+        *TABLES["wrong_name_error_gives_the_correct_form"],
         *((name, ": every run prints it by default; omit it") for name in PRINTED),
     ],
 )

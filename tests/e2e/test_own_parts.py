@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from outcome import process
 from refusals import refused
+from tables import tables_of
 
 from sqa.cli.config_keys import keys_of
 from sqa.core.errors import ConfigError
@@ -13,86 +14,10 @@ from sqa.files.store import Store
 from sqa.pipeline.config import run_from_mapping, to_mapping
 from sqa.pipeline.engine import run
 
-PARTS = '''
-from dataclasses import dataclass
-from pathlib import Path
+TABLES = tables_of(__file__)
 
-import numpy as np
-
-from helper import PAGE
-from sqa.core.types import Buzz, Guess
-from sqa.metrics.latency import Formula
-
-
-@dataclass(frozen=True)
-class Config:
-    k: int = 3
-
-
-class Parts:
-    """Copies each word, guesses one page, buzzes at every step, and shows an even number of words."""
-
-    start = 1
-
-    def translate(self, source):
-        yield from source
-
-    def guess(self, texts, n):
-        return [[Guess(PAGE, 1.0)] for _ in texts]
-
-    def decide(self, history):
-        return [Buzz(1.0, True) for _ in history]
-
-    def show(self, shown, translations, ended):
-        newest = translations[-1]
-        return newest if ended else newest[: max(len(shown), len(newest) // 2 * 2)]
-
-
-class Words:
-    """A metric that counts the target words of a question."""
-
-    name, label, unit, digits, kind, higher_is_better = "words", "Words", "words", 1, "lag", True
-
-    def signature(self):
-        return "words"
-
-    def stats(self, trace):
-        return np.array([len(trace.emissions), 1.0])
-
-    def score(self, stats):
-        return float(stats[0] / stats[1])
-
-
-def build(config: Config) -> Parts:
-    return Parts()
-
-
-def words():
-    return Words()
-
-
-def last():
-    """A formula of latency: the delay of the last word."""
-    return Formula("last", "Last", lambda delays, _: delays.flat[np.cumsum(delays.hypothesis.astype(int)) - 1])
-
-
-def figure(config: Path, runs: Path) -> None:
-    """Print the number of words of each question of a run."""
-    from sqa.pipeline.folder import read
-
-    print(config.read_text(), *read(runs / "mine").stats["words"][:, 0])
-
-
-def alone() -> None:
-    """Not a figure, because it takes no arguments."""
-'''
-CONFIG = """
-dataset: {name: mini-es, limit: 3}
-translator: {name: "mine.py:build", k: 2}
-guesser: "mine.py:build"
-buzzer: "mine.py:build"
-metrics: [ew, dal, "mine.py:words", "mine.py:last"]
-"""
+PARTS = TABLES["parts"]
+CONFIG = TABLES["config"]
 
 
 @pytest.fixture
@@ -122,19 +47,7 @@ def test_command_runs_own_parts_from_any_folder(mine: Path) -> None:
     assert again.code == 0 and (runs / "mine" / "report.tsv").read_bytes() == before
 
 
-SAME = """
-from dataclasses import dataclass
-from typing import Annotated
-
-
-@dataclass(frozen=True)
-class Same:
-    page: str
-    score: Annotated[float, "of every guess"] = 0.5
-
-    def guess(self, texts, n):
-        return [[(self.page, self.score)] for _ in texts]
-"""
+SAME = TABLES["same"]
 
 
 def test_dataclass_fields_are_the_keys_of_a_part(mine: Path) -> None:

@@ -22,32 +22,7 @@ from sqa.pipeline.folder import open_run
 
 TABLES = tables_of(__file__)
 
-PARTS_OF_FUSION = ("tfidf", "bm25", "gru")
-RUNS = {
-    "es-wait3-bm25": ("es", {"name": "waitk", "model": "es-en", "k": 3}, "bm25", {"name": "mlp", "model": "bm25"}),
-    "pl-wait2-gru": ("pl", {"name": "waitk", "model": "pl-en", "k": 2}, "gru", {"name": "recurrent", "model": "gru"}),
-    "es-phrases-rerank": (
-        "es",
-        {"name": "pbmt", "model": "pbmt-es-en", "k": 2},
-        "rerank",
-        {"name": "mlp", "model": "rerank-translated"},
-    ),
-    "pl-agreement-fusion": (
-        "pl",
-        {"name": "prefix", "model": "pl-en", "policy": "local-agreement"},
-        {
-            "name": f"{ROOT}/examples/fusion.py:Fusion",
-            "guessers": [{"name": name} for name in PARTS_OF_FUSION],
-        },
-        {"name": "threshold", "threshold": 0.4},
-    ),
-    "es-human-threshold": (
-        "es",
-        {"name": "fixed", "text": "reference", "reveal": "diagonal"},
-        "bm25",
-        {"name": "threshold", "model": "bm25"},
-    ),
-}
+RUNS = TABLES["runs"]  # language, translator, guesser, buzzer
 LIMIT = 2
 
 
@@ -63,6 +38,8 @@ def test_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
     language, translator, guesser, buzzer = RUNS[name]
     if translator["name"] == "pbmt":
         require("statistical")
+    if isinstance(guesser, dict):
+        guesser = {**guesser, "name": f"{ROOT}/{guesser['name']}"}
     parts = {"translator": translator, "guesser": guesser, "buzzer": buzzer, "metrics": all_names()}
     config = run_from_mapping({"name": name, "dataset": {"name": f"mini-{language}", "limit": LIMIT}, **parts})
     result = run(config, Store(tmp_path), progress=False)

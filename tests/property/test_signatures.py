@@ -1,6 +1,7 @@
 """A setting that changes a value changes its signature: guesser, buzzer, questions and parameters of the metric."""
 
 import pytest
+from tables import tables_of
 
 from sqa.files.store import Store
 from sqa.pipeline import engine, paired, saving
@@ -8,28 +9,11 @@ from sqa.pipeline import folder as folders
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import Parts
 
+TABLES = tables_of(__file__)
+
 METRICS = ["ew", "ew@answer-at-end", "oracle-ew", "stable-ew", "accuracy", "accuracy@10", "mrr", "bleu", "al"]
-BASE = {
-    "dataset": {"name": "mini-es", "limit": 4},
-    "translator": {"name": "fixed", "text": "reference", "reveal": "diagonal"},
-    "guesser": {"name": "bm25"},
-    "buzzer": {"name": "mlp"},
-    "metrics": METRICS,
-}
-CHANGES = [
-    {"dataset": {"name": "mini-es", "limit": 3}},
-    {"dataset": {"name": "mini-es"}},
-    {"dataset": {"name": "mini-pl", "limit": 4}},
-    {"guesser": {"name": "tfidf"}},
-    *({"guesser": {"name": "bm25", key: value}} for key, value in (("k1", 9.0), ("b", 0.0), ("pair_boost", 9.0))),
-    {"guesser": {"name": "bm25", "similarity": "lucene"}},
-    *({"buzzer": {"name": "mlp", key: value}} for key, value in (("model", "gru"), ("threshold", 0.01))),
-    {"buzzer": {"name": "mlp", "end": "answer"}},
-    {"buzzer": {"name": "threshold"}},
-    {"buzzer": {"name": "threshold", "signal": "score", "threshold": 1.0}},
-    {"metrics": [*METRICS, "ew@aliases"]},
-    {"seed": 1},
-]
+BASE = TABLES["base"]
+CHANGES = TABLES["changes"]
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,12 @@
 """Tossups on three pages, which a classifier learns in seconds."""
 
+from tables import tables_of
+
 from sqa.data.texts import Tossup
 
-CLUES = {
-    "Lima": [
-        "Pizarro founded this city near the Pacific Ocean, where llamas and gold came by ship.",
-        "It is the capital of Peru and has a metro line and many museums of Inca art.",
-    ],
-    "Oslo": [
-        "Vikings sailed from its long cold fjord towards the coasts of Denmark and England.",
-        "It is the capital of Norway and loves skiing, and its opera stands at the water.",
-    ],
-    "Cairo": [
-        "Napoleon marched here across the hot sand dunes with scholars, guns and many horses.",
-        "It is the capital of Egypt and lies along the Nile not far from great pyramids.",
-    ],
-}
+TABLES = tables_of(__file__)
+
+CLUES = TABLES["clues"]
 
 
 def tossups(n: int) -> list[Tossup]:

@@ -17,16 +17,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
+from tables import tables_of
+
 from tests.golden import record_lucene
 
-REASONS = {
-    400: ("illegal_argument_exception", "mapper [page] cannot be changed from type [keyword] to [text]"),
-    401: ("security_exception", "missing authentication credentials for REST request [/]"),
-    403: ("cluster_block_exception", "index [sqa-pages] blocked by: [FORBIDDEN/7/index read (api)];"),
-    404: ("index_not_found_exception", "no such index"),
-    429: ("es_rejected_execution_exception", "rejected execution of coordinating operation"),
-    503: ("cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];"),
-}
+TABLES = tables_of(__file__)
+
+REASONS = TABLES["reasons"]
 SORT = [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}]  # order of the recorded hits
 SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}  # in responses to searches and counts
 WRITTEN = {"total": 1, "successful": 1, "failed": 0}  # in responses to bulk requests and refreshes

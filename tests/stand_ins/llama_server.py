@@ -21,16 +21,9 @@ from urllib.error import HTTPError, URLError
 from stand_ins.chat_server import Answer, ChatServer
 
 PATIENCE = 300.0  # seconds until the model is loaded
-OPTIONS = (
-    "-c",
-    "512",
-    "-np",
-    "1",
-    "-t",
-    "1",
-    "-a",
-    "gemma",
-)  # one request at a time, so that no response depends on a concurrent request
+# one request at a time, so that no response depends on a concurrent request
+OPTIONS = "-c 512 -np 1 -t 1 -a gemma".split()
+
 Exchange = dict[str, Any]  # path, request, status, reply
 
 

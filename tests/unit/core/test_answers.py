@@ -47,29 +47,9 @@ def test_rules_are_nested_and_forms_are_idempotent(guess, page):
 
 
 def test_short_answers_compare_by_value():
-    equal = [
-        ("1000", "1,000"),
-        ("3", "three"),
-        ("one", "1"),
-        ("US", "U.S."),
-        ("the river", "River"),
-        ("8:30 pm", "20:30"),
-    ]
-    equal += [
-        ("one and a half million", "1.5 million"),
-        ("8:30 pm", "20:30"),
-        ("J.K. Rowling", "JK Rowling"),
-        ("Éléna Roca", "Elena Roca"),
-        ("twenty-one", "21"),
-        ("World War II", "World War Two"),
-        ("J. R. R. Tolkien", "JRR Tolkien"),
-        ("5%", "5 percent"),
-        ("minus five", "-5"),
-        ("Simon & Garfunkel", "Simon and Garfunkel"),
-    ]
-    for a, b in equal:
+    for a, b in TABLES["equal_short_answers"]:
         assert takes(a, [b]) and takes(b, [a]), (a, b)
-    for a, b in [("1000", "100"), ("3", "13"), ("5", "-5"), ("US", "UK"), ("Elena", "Elena Roca"), ("", "the")]:
+    for a, b in TABLES["different_short_answers"]:
         assert not takes(a, [b]) and not takes(b, [a])
 
 

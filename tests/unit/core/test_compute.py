@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import tables_of
 
 from sqa.core import compute
 from sqa.core.compute import VARIABLES, buckets, part_names, set_for, usable
 from sqa.core.paths import ROOT
 from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS
+
+TABLES = tables_of(__file__)
 
 
 def test_thread_count_fits_the_model_unless_user_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,18 +31,9 @@ def test_thread_count_fits_the_model_unless_user_set(monkeypatch: pytest.MonkeyP
     assert all(set(registry.sizes) <= set(registry.names()) for registry in (TRANSLATORS, GUESSERS, BUZZERS, QUALITY))
 
 
-@pytest.mark.parametrize(
-    ("config", "names"),
-    [
-        ({"translator": "waitk", "guesser": {"name": "bm25", "model": "bert"}, "buzzer": None}, {"waitk", "bm25"}),
-        ({"translator": {"name": "command", "policy": {"name": "mine.py:P"}}}, {"command", "mine.py:P"}),
-        ({"quality": [{"comet": "x"}, {"bleurt": "y"}]}, {"comet", "bleurt"}),
-        ({"quality": {"comet": "x"}}, {"comet"}),
-        ({"translator": 3, "guesser": {"name": 5}, "quality": 7}, set()),
-    ],
-)
-def test_parts_of_a_config_are_named(config: dict[str, object], names: set[str]) -> None:
-    assert set(part_names(config)) == names
+@pytest.mark.parametrize(("config", "names"), TABLES["parts_of_a_config_are_named"])
+def test_parts_of_a_config_are_named(config: dict[str, object], names: list[str]) -> None:
+    assert set(part_names(config)) == set(names)
 
 
 def test_cpu_quota_limits_the_threads(tmp_path: Path) -> None:

@@ -29,24 +29,9 @@ TABLES = tables_of(__file__)
 Q = question()  # "uno dos" + "tres cuatro cinco": words end at characters 3, 7, 12, 19 and 25
 
 
-@pytest.mark.parametrize(
-    ("emissions", "message"),
-    [
-        ([Emission(2, "a", 1, False)], r"q step 0: sentence must be in 0\.\.1, got 2"),
-        ([Emission(1, "a", 1, False), Emission(0, "b", 1, False)], r"q step 1: sentence must be in 1\.\.1"),
-        ([Emission(0, "a", 3, False)], r"g must be in 0\.\.2"),
-        ([Emission(0, "a", 2, False), Emission(0, "b", 1, False)], r"q step 1: g must be in 2\.\.2"),
-        ([Emission(0, "a", 1, True)], "ended but only 1"),
-        ([Emission(0, "a", 2, True), Emission(0, "b", 2, False)], "had ended"),
-        ([Emission(0, "", 1, False)], "one word"),
-        ([Emission(0, "a\u00a0b", 1, False)], "one word"),
-        ([Emission(0, "", 1, False, erase=1)], r"erase must be in 0\.\.0"),
-        ([Emission(0, "a", 1, False), Emission(1, "b", 1, False, erase=1)], r"q step 1: erase must be in 0\.\.0"),
-        ([Emission(0, "a", 1, False), Emission(0, "", 1, False, 1), Emission(0, "b", 1, False, 1)], "step 2: erase"),
-    ],
-)
+@pytest.mark.parametrize(("emissions", "message"), TABLES["broken_rule_error_names_question_and_step"])
 def test_broken_rule_error_names_question_and_step(emissions, message):
-    refused(TraceError, message, QuestionTrace, Q, tuple(emissions))
+    refused(TraceError, message, QuestionTrace, Q, tuple(Emission(*row) for row in emissions))
 
 
 @pytest.mark.parametrize(

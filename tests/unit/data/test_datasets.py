@@ -195,19 +195,3 @@ def test_tables_with_named_columns_are_read(tmp_path: Path, separator: str) -> N
     assert (question.id, question.page, question.reference) == ("q-0", "Spain", ("Two words.",))
     file.write_text(file.read_text().replace("page", "pages"), encoding="utf-8")
     refused(DataError, ":2: record 0: unknown key 'pages', did you mean 'page'", datasets.load_questions, str(file))
-
-
-def test_null_keys_count_as_absent(tmp_path: Path) -> None:
-    record = {"language": "es", "source": "Dos palabras.", "page": "Spain", "reference": "Two words."}
-    absent = dict.fromkeys(("word_times", "recording", "question", "answers", "earliest_answerable", "target_page"))
-    for i, given in enumerate((record, record | absent)):
-        (tmp_path / str(i)).mkdir()
-        (tmp_path / str(i) / "q.jsonl").write_text(json.dumps(given))
-    plain, nulls = (datasets.load_questions(str(tmp_path / str(i) / "q.jsonl")) for i in range(2))
-    assert plain == nulls
-
-
-def test_reference_in_another_language_is_named(tmp_path: Path) -> None:
-    record = {"language": "es", "source": "Dos palabras.", "page": "Spain", "reference": "这个国家的首都是马德里。"}
-    (tmp_path / "q.jsonl").write_text(json.dumps(record))
-    refused(DataError, "reference: must be English, got '这个", datasets.load_questions, str(tmp_path / "q.jsonl"))

@@ -188,34 +188,7 @@ def test_run_stops_if_no_reply_is_a_translation(tmp_path):
 
 
 TRANSLATION = "This is the translation"
-FAULTS = [  # message, finish reason, kind of problem, and whether the run stops
-    ({"content": None, "reasoning": "Let me think"}, "length", "thinking", True),
-    ({"content": None, "reasoning_content": "Let me think"}, "stop", "thinking", True),
-    ({"content": "<think>\nOkay, the user wants"}, "length", "thinking", True),
-    ({"content": None}, "stop", "empty", True),
-    ({"content": ""}, "length", "empty", True),
-    ({"content": "This river"}, "content_filter", "filter", True),
-    ({"content": None, "refusal": "I will not."}, "stop", "filter", True),
-    ({"content": "This river"}, "SAFETY", "filter", True),
-    ({"content": "This river"}, "error", "error", True),
-    ({"content": "▁This ▁river"}, "stop", "pieces", True),
-    ({"content": [{"type": "thinking", "thinking": []}]}, "length", "thinking", True),
-    ({"content": "[THINK]Okay, the user"}, "length", "thinking", True),
-    ({"content": f"{TRANSLATION} of th"}, "length", "cut", False),
-    ({"content": f"{TRANSLATION} of th"}, "MAX_TOKENS", "cut", False),
-    ({"content": f"[THINK]Okay[/THINK]{TRANSLATION}"}, "stop", None, False),
-    (
-        {"content": f"<|channel|>analysis<|message|>So<|end|><|channel|>final<|message|>{TRANSLATION}"},
-        "stop",
-        None,
-        False,
-    ),
-    ({"content": f"English: {TRANSLATION}"}, "stop", "label", False),
-    ({"content": f"{TRANSLATION}&quot;&#8203;"}, "stop", "oddities", False),
-    ({"content": f"{TRANSLATION} caf\ufffd"}, "stop", "undecodable", False),
-    ({"content": f"Okay, the user.\n</think>\n\n{TRANSLATION}"}, "stop", None, False),
-    ({"content": [{"type": "text", "text": TRANSLATION}]}, "stop", None, False),
-]
+FAULTS = TABLES["faults"]
 
 
 @pytest.mark.parametrize(("message", "finish", "kind", "stops"), FAULTS, ids=str)

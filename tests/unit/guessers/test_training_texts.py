@@ -32,22 +32,9 @@ def clue(text, page="Peru", opening=""):
     return Bonus("b", text, page, "", opening)
 
 
-@pytest.mark.parametrize(
-    ("part", "verdict"),
-    [
-        (clue("Ernest Malinowski designed a railway in this country."), "wording"),
-        (clue("Ernest Malinowski designed a railway in this country.", "Bolivia"), "wording"),
-        (clue("Name it.", opening="Pizarro took the emperor Atahualpa prisoner in this town."), "wording"),
-        (clue("In Cajamarca, emperor Atahualpa of this land became a prisoner of Francisco Pizarro."), "facts"),
-        (clue("In Cajamarca, emperor Atahualpa of this land became a prisoner of Francisco Pizarro.", "Inca"), "kept"),
-        (clue("Quechua and Aymara are spoken in this country of llamas, quinoa and Shining Path rebels."), "kept"),
-        (clue("Name this country whose capital is Lima", page=None), "no page"),
-        (clue("Lima is its capital."), "kept"),  # too short to decide
-        (clue(""), "kept"),
-    ],
-)
+@pytest.mark.parametrize(("part", "verdict"), TABLES["clue_that_repeats_a_question_is_removed"])
 def test_clue_that_repeats_a_question_is_removed(part, verdict):
-    assert Overlap(HELD_OUT).verdict(part) == verdict
+    assert Overlap(HELD_OUT).verdict(clue(*part)) == verdict
 
 
 def test_overlap_is_the_share_of_common_runs():
@@ -85,13 +72,7 @@ def test_clean_bonus_parts_repeat_no_test_question(kept_apart):
         for words in (part.text.lower().split() for part in clean)
         for run in runs.intersection(tuple(words[start : start + 10]) for start in range(len(words) - 9))
     }
-    assert {" ".join(run) for run in common} <= {  # a title, a quoted line, two phrases of mathematics; no clue
-        "a sunday afternoon on the island of la grande jatte.",
-        "if a prime p divides the order of a group,",
-        'the line "thou hast made me endless, such is thy',
-        'with the line "thou hast made me endless, such is',
-        "set of all sets that are not members of themselves.",
-    }
+    assert {" ".join(run) for run in common} <= set(TABLES["common_runs"])
 
 
 @pytest.mark.mirror

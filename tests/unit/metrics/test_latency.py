@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from doubles import echo, question
 from refusals import refused
+from tables import tables_of
 
 import sqa
 from sqa.core.errors import ConfigError, DataError, NotComputable
@@ -13,6 +14,8 @@ from sqa.core.types import Emission, Question
 from sqa.metrics import DEFAULT, build
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Latency, trace_delays
+
+TABLES = tables_of(__file__)
 
 
 def trace_of(*sentences, reference=("a b c d",)):
@@ -100,17 +103,7 @@ def test_latency_of_retracted_words_is_refused():
             refused(NotComputable, "q7 step 1 retracts", Latency(formula, convention.name).stats, trace)
 
 
-@pytest.mark.parametrize(
-    "arguments,message",
-    [
-        (([[1]], [1, 2]), "1 sentences with delays, 2 source lengths"),
-        (([[1]], [1], [1, 1]), "2 reference lengths"),
-        (([[1], [1, -1]], [1, 1]), "sentence 1: delay -1"),
-        (([[float("nan")]], [1]), "sentence 0: delay nan"),
-        (([[1]], [float("inf")]), "source length inf"),
-        (([[1]], [1], [-3]), "reference length -3"),
-    ],
-)
+@pytest.mark.parametrize("arguments,message", TABLES["bad_input_is_refused"])
 def test_bad_input_is_refused(arguments, message):
     refused(DataError, message, pack, *arguments)
 

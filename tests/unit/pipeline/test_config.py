@@ -1,6 +1,5 @@
 """Configs are strict, and all problems of a file are reported at once."""
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -77,24 +76,7 @@ seed: many
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (("k: 2", "k: 0"), "translator.k: must be >= 1, got 0"),
-        (("k: 2", "k: true"), "translator.k: expected a whole number, got true or false 'True'"),
-        (("k: 2", 'k: "2"'), "translator.k: expected a whole number, got text '2'; write it without quotes"),
-        ((OWN, "{name: waitk, model: es-en, k: '6'}"), "k: must be >= 1 or 'full', got '6'; write it without quotes"),
-        (("limit: 5", "limit: 0"), "dataset.limit: must be >= 1 or null, got 0"),
-        (("mini-es", "mini-se"), "dataset.name: unknown question set 'mini-se', did you mean 'mini-es'"),
-        (("bleu", "bluu"), "metrics[1]: no metric 'bluu'; nearest is 'bleu'"),
-        (("[ew, bleu]", "[]"), "metrics: at least one is needed"),
-        ((GUESSER, ""), "buzzer: needs a guesser"),
-        (("seed: 3", "seed: -1"), "seed: must be >= 0, got -1"),
-        (("doubles:build_guesser", "doubles:nothing"), "module 'doubles' has no 'nothing'"),
-        (("doubles:build_guesser", "doubles:write_questions"), "must be a dataclass, or take no parameter"),
-        *((("seed: 3", f"seed: 3\nname: {name}"), "name: must be a plain folder name") for name in ("a/b", ".hidden")),
-    ],
-)
+@pytest.mark.parametrize(("change", "expected"), TABLES["single_problem_is_reported_in_one_line"])
 def test_single_problem_is_reported_in_one_line(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
     [problem] = problems(write(tmp_path, GOOD.replace(*change)))
     assert expected in problem
@@ -178,18 +160,7 @@ class Numbers:
         return ["free: is even"] if self.free % 2 == 0 else []
 
 
-@pytest.mark.parametrize(
-    ("key", "valid", "wrong", "bound"),
-    [
-        ("count", (1, 9), (0, -1), ">= 1"),
-        ("whole", (0,), (-1,), ">= 0"),
-        ("positive", (1e-9,), (0.0, math.nan, math.inf), "> 0"),
-        ("share", (0.0, 1.0), (-0.1, 1.1), "in [0, 1]"),
-        ("below", (0.0, 0.99), (1.0, -0.1), "in [0, 1)"),
-        ("inner", (0.01, 0.99), (0.0, 1.0), "in (0, 1)"),
-        ("optional", (None, 1), (0,), ">= 1 or null"),
-    ],
-)
+@pytest.mark.parametrize(("key", "valid", "wrong", "bound"), TABLES["number_out_of_bounds_is_refused_in_one_line"])
 def test_number_out_of_bounds_is_refused_in_one_line(key, valid, wrong, bound):
     assert [getattr(Numbers(**{key: value}), key) for value in valid] == list(valid)
     for value in wrong:
@@ -222,19 +193,9 @@ def test_entry_inherits_and_overrides_keys(tmp_path: Path) -> None:
     assert (other.name, other.dataset.limit, other.translator.name) == ("mine", None, "fixed")  # no k, no model
 
 
-@pytest.mark.parametrize(
-    ("text", "entry", "message"),
-    [
-        (ENTRIES, "", "contains several configs; use .*x.yaml:NAME with one of small, large"),
-        (ENTRIES, ":smal", "no entry 'smal', did you mean 'small'"),
-        (ENTRIES, ":round", "like: a circle, round -> about -> round"),
-        (ENTRIES, ":lost", r"x\.yaml:lost like: no entry 'smal', did you mean 'small'"),
-        ("seed: 0", ":x", "has no `entries`.* omit `:x`"),
-        ("entries: {x: {}}\nseed: 0\n", ":x", "seed: unknown; a file of entries has no other key"),
-    ],
-)
-def test_invalid_entries_are_refused(tmp_path: Path, text: str, entry: str, message: str) -> None:
-    refused(ConfigError, message, read_yaml, Path(f"{write(tmp_path, text)}{entry}"))
+@pytest.mark.parametrize(("text", "entry", "message"), TABLES["invalid_entries_are_refused"])
+def test_invalid_entries_are_refused(tmp_path: Path, text: str | None, entry: str, message: str) -> None:
+    refused(ConfigError, message, read_yaml, Path(f"{write(tmp_path, text or ENTRIES)}{entry}"))
 
 
 def test_long_chain_of_entries_is_refused(tmp_path: Path) -> None:

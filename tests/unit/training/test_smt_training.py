@@ -9,6 +9,7 @@ import torch
 import yaml
 from refusals import refused
 from stand_ins.second_device import as_cuda
+from tables import tables_of
 
 from smt.models.bundle import load_model, save_model
 from smt.models.decode import decode_batch
@@ -27,6 +28,7 @@ from sqa.training.trainer import Checkpoints
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, prepared
 
+TABLES = tables_of(__file__)
 SMALL = SmtConfig(
     "tiny",
     CorpusConfig("es-en", vocabulary_size=600),
@@ -137,25 +139,12 @@ def test_failed_save_keeps_the_old_model(tmp_path, monkeypatch):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    ("changed", "problem"),
-    [
-        ({"heads": 3}, "heads: must divide width 32, got 3"),
-        ({"heads": 0}, "heads: must divide width 32, got 0"),
-        ({"source_vocabulary": 50}, "lexicon_width: must be 0 if the source has its own vocabulary"),
-        ({"k_weights": (1.0,)}, r"k_weights: expected 2 values, one per k, got 1"),
-        ({"k_weights": (0.0, 0.0)}, "k_weights: must be >= 0, finite and not all 0"),
-        ({"k": ()}, "k: at least one value is needed"),
-        ({"clip": 0.0}, "clip: must be"),
-        ({"label_smoothing": 1.0}, "label_smoothing: must be"),
-        ({"alignment_weight": float("inf")}, "alignment_weight: must be"),
-        ({"emission_rate": 1.2}, "emission_rate: must be"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "problem"), TABLES["impossible_settings_are_refused"])
 def test_impossible_settings_are_refused(changed, problem):
     whole = config()
     part = whole.model if set(changed) & {"heads", "source_vocabulary"} else whole.train
-    refused(ConfigError, problem, replace, part, **changed)
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in changed.items()}
+    refused(ConfigError, problem, replace, part, **values)
 
 
 @pytest.mark.parametrize("name", ["../../../evil", "/tmp/evil", "..", "new\nline"])
