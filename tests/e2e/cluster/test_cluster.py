@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from cluster_ablation import DASK_WARNS, blocks, killed, lost, prepare, results
+from doubles import write_questions
 from outcome import process
 from refusals import refused
+from small_runs import PARTS
 from tables import tables_of
 
 from experiments import grid
 from experiments.grid import AblationConfig
 from sqa.core.errors import RemoteProtocolError
+from sqa.pipeline import overrides
 from sqa.pipeline.config import load
+from sqa.pipeline.runner import Workshop, run_all
 from sqa.pipeline.scheduler import current, scheduled
 
 TABLES = tables_of(__file__)
@@ -99,6 +104,36 @@ def test_run_continues_after_a_lost_scheduler(folder: Path, expected: Made) -> N
     with lost(lambda: some_blocks(runs)) as address:
         refused(RemoteProtocolError, "is gone; run the same command again", ablation, runs, address)
     assert ablation(runs) == expected
+
+
+def test_only_gpu_workers_translate_on_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other stages also run on workers without a GPU."""
+    from distributed import Scheduler, SpecCluster, Worker, get_worker
+
+    monkeypatch.chdir(tmp_path)
+    write_questions(tmp_path / "questions.jsonl", 70)
+    made, make = set(), Workshop.make
+
+    def noted(self: Workshop, *arguments: Any) -> dict[str, float]:
+        seconds = make(self, *arguments)
+        made.update((stage, get_worker().name) for stage in seconds)
+        return seconds
+
+    parts = PARTS | {"translator": {"name": "doubles:build_placed", "k": 3}}
+    Path("placed.yaml").write_text(yaml.safe_dump({"dataset": {"name": "questions.jsonl"}, **parts}), encoding="utf-8")
+    runs = [config for _, config in overrides.grid(Path("placed.yaml"), overrides.parsed_axes(["seed=1,2"]))]
+    here = run_all(runs, Path("alone"), progress=False)
+    monkeypatch.setattr(Workshop, "make", noted)
+    options = {"cpu": {"nthreads": 1}, "gpu": {"nthreads": 1, "resources": {"GPU": 1}}}
+    spec = {name: {"cls": Worker, "options": values} for name, values in options.items()}
+    address = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with SpecCluster(spec, {"cls": Scheduler, "options": address}, silence_logs=False) as cluster:
+        with scheduled(cluster.scheduler_address, Path("runs")):
+            there = run_all(runs, Path("runs"), progress=False)
+    assert {worker for stage, worker in made if stage == "translate"} == {"gpu"}
+    assert ("guess", "cpu") in made
+    assert [run.report for run in there] == [run.report for run in here]
+    assert blocks(Path("runs")) == blocks(Path("alone"))
 
 
 SLURM = TABLES["slurm"]
