@@ -23,8 +23,6 @@ from sqa.pipeline.engine import CountedSource
 
 TABLES = tables_of(__file__)
 
-SPANISH = "Este río cruza Viena antes del mar Negro ."
-POLISH = "Ta rzeka płynie przez Wiedeń do Morza Czarnego ."
 ADAPTERS = sorted(path.name for path in (DATA / "models").glob("lm-*"))
 
 

@@ -5,41 +5,25 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import yaml
 from small_ablation import write_small_ablation
+from tables import tables_of
 
 from sqa.core.paths import ROOT
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 
+TABLES = tables_of(__file__)
 QUESTIONS = 3  # per config
 LESS = {"xqb-es": "mini-es", "xqb-pl": "mini-pl", "limit: null": f"limit: {QUESTIONS}", "samples: 1000": "samples: 20"}
-RUN = {
-    "dataset": {"name": "mini-es", "limit": QUESTIONS},
-    "translator": {"name": "waitk", "model": "es-en", "k": 3},
-    "guesser": {"name": "bm25"},
-    "buzzer": {"name": "mlp", "model": "bm25"},
-}
-SMALL = {"width": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1, "decoder_layers": 1, "lexicon_width": 0}
-SHORT = {"steps": 2, "batch_pieces": 300, "warmup": 1, "cooldown": 1, "checkpoint_every": 1, "keep": 1, "threads": 1}
+RUN: dict[str, Any] = TABLES["run"]
+SMALL: dict[str, int] = TABLES["small"]
+SHORT: dict[str, int] = TABLES["short"]
 LINE = "Its capital is Lima ."  # reference translation for the evaluation servers
-AGENT = f"""
-from stand_ins.iwslt_loopback import WaitAgent
-
-class MyAgent(WaitAgent):
-    def __init__(self, args):
-        super().__init__(("{LINE}",), args.k)
-
-    @staticmethod
-    def add_args(parser):
-        parser.add_argument("--k", type=int, default=1)
-"""
-ITEM = """
-def main(config, runs):
-    print(f"an item of {config.name} in {runs}")
-"""
+AGENT = TABLES["agent"].replace("LINE", LINE)
 
 
 def prepare(folder: Path) -> None:
@@ -108,7 +92,7 @@ def _configs(folder: Path) -> None:
     ):
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     (folder / "my.py").write_text(AGENT, encoding="utf-8")
-    (folder / "mine.py").write_text(ITEM, encoding="utf-8")
+    (folder / "mine.py").write_text(TABLES["item"], encoding="utf-8")
     shown = re.search(r"    # answered\.py\n(?:    .*\n|\n)+", (ROOT / "docs/board.md").read_text("utf-8"))
     (folder / "answered.py").write_text(dedent(shown[0]), encoding="utf-8")
     (folder / "people.txt").write_text(f"ann {'a' * 16}\n", encoding="utf-8")

@@ -116,11 +116,6 @@ def failing(times: int, failure: Answer, then: Behaviour = normal) -> Behaviour:
     return lambda prompt, number: failure if number <= times else then(prompt, number)
 
 
-def dying(after: int, then: Answer | None = None) -> Behaviour:
-    """Return a behaviour that is normal for the first `after` requests and then fails, or responds with `then`."""
-    return lambda prompt, number: normal(prompt, number) if number <= after else then or error(500)
-
-
 def pages(guesses: list[Guess]) -> list[str]:
     """Return the pages of guesses."""
     return [guess.page for guess in guesses]

@@ -30,18 +30,9 @@ def row(index, prediction, delays, **more):
     return {"index": index, "prediction": prediction, "delays": delays, **more}
 
 
-ROWS = [row(0, "A B C", [1, 4, 4]), row(1, "D", [1]), row(2, "", [])]  # in the format of SimulEval 1.1
-RELEASE_1_0 = [
-    row(0, "A B C </s>", [1, 4, 5, 5], metric={}, source="a b c d", source_length=4, prediction_length=4),
-    row(1, "D </s>", [2, 3], metric={}, source="e f", source_length=2, prediction_length=2),
-    row(2, "</s>", [4], metric={}, source="g h i", source_length=3, prediction_length=1),
-]
-QUESTIONWIDE = [row(0, "A B C D E", [0, 4, 5, 6, 6]), row(1, "F", [3])]
-MEANINGS = {  # unit, objects of a log, expected emissions
-    "release 1.1: the end comes with the last word": ("sentence", ROWS, "0:A@1 0:B@4+ 0:C@4+ 1:D@1 | "),
-    "release 1.0: the end is read like a word": ("sentence", RELEASE_1_0, "0:A@1 0:B@4 0:C@4+ 1:D@2 | "),
-    "questions, cut at sentence ends": ("question", QUESTIONWIDE, "0:A@0 0:B@4 1:C@1 1:D@2+ 1:E@2+ | 0:F@3+"),
-}
+MEANINGS = TABLES["meanings"]  # unit, objects of a log, expected emissions
+ROWS = MEANINGS["release 1.1: the end comes with the last word"][1]
+QUESTIONWIDE = MEANINGS["questions, cut at sentence ends"][1]
 
 
 def recorded(tmp_path, content, unit="sentence"):

@@ -20,7 +20,6 @@ from sqa.pipeline.overrides import load_study, load_with, parsed
 
 TABLES = tables_of(__file__)
 
-GUESSER = 'guesser: {name: "doubles:build_guesser", pages: [Spain]}\n'
 OWN = '{name: "doubles:build_translator", k: 2}'
 GOOD = """
 dataset: {name: mini-es, limit: 5}

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 from refusals import refused
+from tables import tables_of
 
 from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError
 from sqa.core.types import Question
 from sqa.metrics.latency_log import LogOptions, score
 from sqa.questions.facts_log import FactOptions, judged_lines
+
+TABLES = tables_of(__file__)
 
 SOURCES = ["a b c", "d e"]
 TEXT = [
@@ -59,6 +62,7 @@ def facts(path: Path) -> object:
 
 
 READERS: dict[str, Reader] = {r.__name__: r for r in (run, latency, strict, facts)}
+ALL: dict[str, Reader] = READERS | {"computation": computation}
 KINDS = {"text": TEXT, "speech": SPEECH}
 CASES = [(kind, reader) for kind in KINDS for reader in (*READERS.values(), *([computation] * (kind == "speech")))]
 
@@ -99,20 +103,11 @@ def second(kind: str, **changed: Any) -> list[Any]:
 
 
 REFUSED: dict[str, tuple[list[Any], tuple[Reader, ...]]] = {  # lines, and the readers that refuse the second line
-    "falling text": (second("text", delays=[2, 1]), (run, strict)),
-    "falling speech": (second("speech", delays=[2000, 1000]), (run, strict)),
-    "negative text": (second("text", delays=[-1, 1]), (run, strict, latency, facts)),
-    "negative speech": (second("speech", delays=[-1, 1000]), (run, strict, latency, facts, computation)),
-    "past the end of a text": (second("text", delays=[1, 3]), (run, strict)),
-    "past the end of a recording": (second("speech", delays=[1000, 3500]), (run, strict)),
-    "elapsed before delays": (second("speech", elapsed=[1000, 1900]), (strict,)),
-    "too few elapsed times": (second("speech", elapsed=[1000]), (computation,)),
+    name: (second(kind, **changed), tuple(ALL[reader] for reader in readers.split()))
+    for name, (kind, changed, readers) in TABLES["refused"].items()
+} | {
     "a text after speech": ([SPEECH[0], TEXT[1]], (run, strict, latency, facts, computation)),
     "speech after a text": ([TEXT[0], SPEECH[1]], (run, strict, latency, facts)),
-    "a source of another length": (second("text", source_length=5), (run, strict, latency, facts)),
-    "a list without an audio file": (second("speech", source=["d", "e"]), (run, strict, latency, facts, computation)),
-    "translated speech": (second("speech", durations=[1.0, 2.0]), (run, strict, latency, facts, computation)),
-    "a lost line": (second("text", index=2), (run, strict, latency, facts)),
 }
 
 

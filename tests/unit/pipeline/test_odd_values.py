@@ -19,18 +19,10 @@ from sqa.pipeline.overrides import contestant_from, translator_from
 TABLES = tables_of(__file__)
 
 BOMB = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)) + "\n"
-ODD = {
+ODD = TABLES["odd"] | {
     BOMB: "more than 100000 values with aliases expanded",
-    "a: &a [1, *a]": "an alias occurs within its own value",
     "a: " + "{b: " * 5000 + "}" * 5000: "more than 60 deep",
-    "a: 2024-02-30": "a timestamp is not allowed",
-    "a: !!int abc": "invalid literal",
-    "a: !!python/object/apply:os.getcwd []": "a python/object/apply:os.getcwd is not allowed",
     "a: 0x" + "f" * 5000: "more than 64 bits",
-    'a: "\\ud800"': "half a surrogate pair",
-    'a: "\\0"': "a NUL",
-    "[1, 2]: x": "unhashable key",
-    "a: 1\na: 2": "the key 'a' occurs twice",
 }
 
 
@@ -51,15 +43,8 @@ def test_invalid_yaml_gives_a_one_line_error(tmp_path, text):
 def test_invalid_keys_and_types_are_config_problems(tmp_path, monkeypatch, capsys, text):
     path = tmp_path / "c.yaml"
     path.write_text(text, encoding="utf-8")
-    for words in (
-        ["run"],
-        ["train", "guesser"],
-        ["train", "buzzer"],
-        ["train", "smt"],
-        ["ablation"],
-        ["reproduce", "fig8"],
-    ):
-        monkeypatch.setattr("sys.argv", ["sqa", *words, str(path)])
+    for words in ("run", "train guesser", "train buzzer", "train smt", "ablation", "reproduce fig8"):
+        monkeypatch.setattr("sys.argv", ["sqa", *words.split(), str(path)])
         with pytest.raises(SystemExit) as ended:
             command()
         lines = capsys.readouterr().err.splitlines()
@@ -81,16 +66,10 @@ def test_too_large_yaml_document_is_refused(text: str, monkeypatch: pytest.Monke
     refused(ValueError, "not valid YAML: .*(more than|deep)", parse_yaml, text)
 
 
-ODD_JSON = {
+ODD_JSON = TABLES["odd_json"] | {
     "[" * 200_000: "more than 100 deep",
     '{"a":' * 101 + "1" + "}" * 101: "more than 100 deep",
-    '{"a": [1, NaN]}': "not JSON: NaN is not a number",
-    "1e999": "not JSON: 1e999 is not a number",
-    '{"a": 1': "not JSON: expecting ',' delimiter at column 8",
     "-" + "9" * 5000: "(5001 digits) has more than 64 bits",
-    str(1 << 63): "has more than 64 bits",
-    '{"a": 1, "a": 2}': "'a' occurs twice",
-    '{"a": [{"b": "x\\udfff"}]}': "half a surrogate pair, which is not text",
 }
 
 

@@ -18,7 +18,6 @@ GUESSER, BUZZER = {"guesser": MINE}, {"guesser": "doubles:build_guesser", "buzze
 POLICY = {"translator": {"name": "command", "command": ["cat"], "policy": {"name": MINE}}}
 TRANSLATOR, METRIC = {"translator": MINE}, {"metrics": [MINE]}
 QUALITY: dict[str, Any] = {"quality": [{MINE: {}}]}
-GUESS = "guess=lambda self, texts, n: [[] for _ in texts]"
 PARTS: dict[str, tuple[dict[str, Any], str]] = TABLES["parts"]
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {  # the same for parts that are not classes
     "compute": (METRIC, "Formula('mine', 'Mine', lambda d, c: X)"),

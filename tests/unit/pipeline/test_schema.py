@@ -44,7 +44,6 @@ def test_bundled_runs_are_valid_and_wrong_keys_are_not(monkeypatch: pytest.Monke
             assert not VALIDATOR.is_valid(wrong), (name, wrong)
 
 
-OWN_POLICY = {"name": "mine.py:Policy", "least": 2}
 FITS = TABLES["fits"]
 DOES_NOT = TABLES["does_not"]
 

@@ -190,7 +190,6 @@ def test_counts_round_trip(model, tmp_path):
 
 
 PHRASES, NGRAMS, SETTINGS = packed.PHRASES, packed.NGRAMS, packed.CONFIG
-COUNTS = "phrases.tsv.zst:1: expected source, target and two counts"
 DAMAGED = TABLES["damaged"]
 
 

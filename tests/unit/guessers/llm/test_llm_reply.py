@@ -35,24 +35,15 @@ def test_readable_replies_yield_guesses(text):
     assert parse(text, 10) == ((Guess("Peru", 0.7), Guess("New Spain", 0.0)), 0, "")
 
 
-BARE = 'no guess with a "page" and a "confidence" in 0..1'
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "not JSON"),
         (GOOD[:-5], "not JSON"),
         (f"It is: {GOOD}", "not JSON"),
         (f"```json\n{GOOD}\n```\n```json\n{GOOD}\n```", "not JSON"),
         ("[" * 100_000, "not JSON"),
         ("[" + "9" * 10_000 + "]", "not JSON"),
-        ("null", 'JSON without a list "guesses"'),
-        ('{"guesses": {"page": "Peru"}}', 'JSON without a list "guesses"'),
-        ('["Peru"]', BARE),
-        ('[{"page": "Peru", "confidence": 85}]', BARE),
-        ("[]", ""),  # a model may have no guess
-        ('{"guesses": []}', ""),
+        *TABLES["unreadable_replies_yield_no_guess"],
     ],
 )
 def test_unreadable_replies_yield_no_guess(text, problem):
