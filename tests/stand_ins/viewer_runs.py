@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+from tables import tables_of
 
 from sqa.core.types import Floats
 from sqa.diagnose.alignment import Alignment, Words
@@ -14,18 +15,8 @@ from sqa.pipeline import saving
 from sqa.pipeline.config import load_run
 from sqa.pipeline.engine import run
 
-EVIL = "</script><script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
-RECORDS = [
-    {
-        "id": "q0",
-        "language": "es",
-        "page": "Spain",
-        "source": ["el país llamado Spain era grande", "ganó contra France después"],
-        "reference": [EVIL],
-    },
-    {"id": "q1", "language": "es", "page": EVIL, "source": ["<b>uno</b> &amp; France"], "reference": ["one & two"]},
-    {"id": "q2", "language": "es", "page": "Atlantis", "source": ["nada", "de nada"], "reference": ["nothing"]},
-]
+TABLES = tables_of(__file__)
+EVIL, RECORDS = TABLES["evil"], TABLES["records"]
 
 
 def make(folder: Path, name: str, k: int = 1, records: Sequence[dict] = RECORDS, **parts: object) -> Path:

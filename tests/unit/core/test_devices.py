@@ -7,40 +7,27 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from tables import tables_of
 
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.files import devices
 from sqa.files.devices import Arithmetic, Place, place
 
+TABLES = tables_of(__file__)
+
 
 def config_with(device: str, dtype: str, arithmetic: Arithmetic) -> SimpleNamespace:
     return SimpleNamespace(device=device, dtype=dtype, ARITHMETIC=arithmetic)
 
 
-@pytest.mark.parametrize(
-    ("arithmetic", "dtype", "fast", "taken", "warning"),
-    [
-        (Arithmetic(auto=("int8", "float32")), "auto", {"int8"}, "int8", ""),
-        (Arithmetic(auto=("int8", "float32")), "auto", set(), "float32", ""),
-        (Arithmetic(), "int8", set(), "float32", "does not support int8 on this processor; using float32"),
-        (Arithmetic(fast=("int8",)), "int8", set(), "int8", ""),
-        (Arithmetic(), "bfloat16", set(), "bfloat16", "is slower than float32 on this processor"),
-        (Arithmetic(), "bfloat16", {"bfloat16"}, "bfloat16", ""),
-        (
-            Arithmetic(("float32",)),
-            "float16",
-            {"float16"},
-            "float32",
-            "does not support float16 on this processor; using float32",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arithmetic", "dtype", "fast", "taken", "warning"), TABLES["dtype_fits_the_processor"])
 def test_dtype_fits_the_processor(arithmetic, dtype, fast, taken, warning, monkeypatch, capsys):
+    of_part = Arithmetic(**{key: tuple(dtypes) for key, dtypes in arithmetic.items()})
     devices._warn.cache_clear()
     monkeypatch.setattr(devices, "is_fast", lambda dtype, device: dtype in {"float32", *fast})
     for _ in range(2):
-        assert place(config_with("cpu", dtype, arithmetic)) == Place("cpu", taken)
+        assert place(config_with("cpu", dtype, of_part)) == Place("cpu", taken)
     said = capsys.readouterr().err
     assert (warning in said and said.count("\n") == 1) if warning else not said
 

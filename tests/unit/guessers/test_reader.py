@@ -10,19 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 from stand_ins.quality_models import save_bert
+from tables import tables_of
 
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig, best_span
 from guessers.open_qa.short_answers import typed_answer
 from sqa.core.errors import ConfigError, DataError
 
-PASSAGES = [
-    Passage("a", "Leo Tolstoy", "He wrote War and Peace. It appeared in 1869, in six parts."),
-    Passage("b", "War and Peace (novel)", "A novel with 580 characters. Napoleon's invasion of 1812 is told in it."),
-    Passage("c", "Napoleon", "Emperor of the French, born on 15 August 1769 in Corsica; he lost at Waterloo."),
-    Passage("d", "Corsica", "An island of the French. Twelve mountains; 8,680 square kilometres."),
-    Passage("e", "!!!", "the of a"),
-]
+TABLES = tables_of(__file__)
+PASSAGES = [Passage(*row) for row in TABLES["passages"]]
 
 
 # ------------------------------------------------------------------------------------------------------ passages
@@ -43,18 +39,9 @@ def test_equal_scores_keep_the_order_of_passages(index):
 # ------------------------------------------------------------------------------------------------------ by rule
 
 
-SENTENCES = "In 1700 it rained. The treaty was signed on March 3, 1878. In 1900 it snowed."
 ANSWERS = [  # question, answer, passages
-    ("When did War and Peace appear?", "1869", PASSAGES),
-    ("When was the emperor born?", "1869", PASSAGES),  # the best passage with a date decides
-    ("How many characters has War and Peace?", "1869", PASSAGES),  # a year counts as a number
-    ("Was it long?", "yes", PASSAGES),
-    ("Who wrote War and Peace?", "Leo Tolstoy", PASSAGES),
-    ("Which novel did Leo Tolstoy write?", "War and Peace", PASSAGES),  # "(novel)" is not part of the answer
-    ("Leo Tolstoy?", "", PASSAGES[:1]),
-    ("who", "", []),
-    ("When was the treaty signed?", "March 3, 1878", [Passage("x", "t", SENTENCES)]),  # from the closest sentence
-    ("When was it?", "Rome", [Passage("x", "Rome", "No date here.")]),
+    (question, answer, PASSAGES if rows is None else [Passage(*row) for row in rows])
+    for question, answer, rows in TABLES["answers"]
 ]
 DATES = ("15 August 1769", "August 1769", "19th century", "300 BC", "1960s")
 NUMBERS = ("8,680", "3.5", "1.2 million", "twelve")

@@ -21,14 +21,7 @@ from sqa.pipeline.overrides import load_study, load_with, parsed
 TABLES = tables_of(__file__)
 
 OWN = '{name: "doubles:build_translator", k: 2}'
-GOOD = """
-dataset: {name: mini-es, limit: 5}
-translator: {name: "doubles:build_translator", k: 2}
-guesser: {name: "doubles:build_guesser", pages: [Spain]}
-buzzer: "doubles:build_buzzer"
-metrics: [ew, bleu]
-seed: 3
-"""
+GOOD = TABLES["good"]
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -56,23 +49,8 @@ def test_valid_file_yields_a_config(tmp_path: Path) -> None:
 
 
 def test_all_problems_are_reported_with_places(tmp_path: Path) -> None:
-    text = """
-datset: {name: mini-es}
-translator: {name: "doubles:build_translator", kk: 2}
-guesser: {name: "doubles:build_guesser", pages: Spain}
-buzzer: {name: treshold}
-seed: many
-"""
-    assert problems(write(tmp_path, text)) == [
-        "datset: unknown, did you mean 'dataset'",
-        "dataset: missing; expected a mapping of keys to values",
-        "translator.kk: unknown, did you mean 'k'",
-        "guesser.pages: expected a list of text, got text 'Spain'; write [Spain]",
-        "buzzer.name: unknown buzzer 'treshold', did you mean 'threshold'; "
-        "known: logistic, mlp, oracle, recurrent, threshold, "
-        "or your own 'module:build' or 'file.py:build'",
-        "seed: expected a whole number, got text 'many'",
-    ]
+    table = TABLES["all_problems_are_reported_with_places"]
+    assert problems(write(tmp_path, table["text"])) == table["problems"]
 
 
 @pytest.mark.parametrize(("change", "expected"), TABLES["single_problem_is_reported_in_one_line"])
@@ -111,16 +89,7 @@ def test_any_dataclass_loads_and_names_its_problems(tmp_path: Path) -> None:
     assert config == Outer("full", "b", Path("a/b"), {"x": 1.0, "y": 0.001}, (2, "z"), (3, "full"), Inner(1.0))
     assert isinstance(config.inner.rate, float)
     text = "k: [1]\nmode: c\nfolder: 3\nweights: {x: y, z: true}\npair: [2]\nks: [1.5]\ninner: {rate: 0}\n"
-    assert problems(write(tmp_path, text), lambda path: load(path, Outer)) == [
-        "k: expected a whole number or text, got list '[1]'",
-        "mode: expected 'a' or 'b', got text 'c'",
-        "folder: expected a path or null, got number '3'",
-        "weights.x: expected a number, got text 'y'",
-        "weights.z: expected a number, got true or false 'True'",
-        "pair: expected a list of 2: a whole number, text, got list '[2]'",
-        "ks[0]: expected a whole number or text, got number '1.5'",
-        "inner.rate: must be > 0, got 0.0",
-    ]
+    assert problems(write(tmp_path, text), lambda path: load(path, Outer)) == TABLES["problems_of_any_dataclass"]
 
 
 FILES = [path for path in sorted((ROOT / "configs").glob("*.yaml")) if path.name.startswith(("mini_", "xqb"))]

@@ -27,8 +27,6 @@ TABLES = tables_of(__file__)
 
 POLICIES = [*map(WaitK, (1, 3, FULL)), *map(LocalAgreement, (2, 3)), *map(Hold, (0, 2)), Retranslate(), Retranslate(2)]
 APPENDING = [policy for policy in POLICIES if not isinstance(policy, Retranslate)]
-# translations of the first 1, 2, 3, 4 words of a sentence
-GROWING = ["the", "the house", "the white house", "the white house falls"]
 
 
 def emissions(policy, translations):
@@ -48,27 +46,12 @@ def shown(policy, translations):
     )
 
 
-WAITING = "3 the | 4 the white | 4+ the white house falls"
-SHOWN = [  # policy, translations of the prefixes, text after each number of source words (+ is after the end)
-    (WaitK(3), GROWING, WAITING),
-    (WaitK(1), GROWING, "1 the | 2 the house | 3 the house house | 4 the house house falls"),
-    (WaitK(FULL), GROWING, "4+ the white house falls"),
-    (WaitK(5), ["x", "a b"], "2+ a b"),  # a sentence shorter than k
-    (WaitK(1), ["the", "the", "the house"], "1 the | 3 the house"),  # no more words yet
-    (LocalAgreement(2), GROWING, "2 the | 4 the white house | 4+ the white house falls"),
-    (LocalAgreement(3), GROWING, "3 the | 4+ the white house falls"),
-    # written text stays, and writing resumes at the same place
-    (LocalAgreement(2), ["a b", "a b c", "x y c d", "x y c d e"], "2 a b | 4 a b c d | 4+ a b c d e"),
-    (Hold(2), GROWING, WAITING),
-    (Hold(0), ["a", "a b"], "1 a | 2 a b"),
-    (Retranslate(), GROWING, "1 the | 2 the house | 3 the white house | 4 the white house falls"),
-    (Retranslate(1), GROWING, "2 the | 3 the white | 4 the white house | 4+ the white house falls"),
-]
+SHOWN = TABLES["shown"]  # policy, translations of the prefixes, text after each number of source words
 
 
 @pytest.mark.parametrize(("policy", "translations", "expected"), SHOWN)
 def test_policy_shows_the_listed_text(policy, translations, expected):
-    assert shown(policy, translations) == expected
+    assert shown(policy_of(asked(*policy)), translations) == expected
 
 
 def test_shrinking_translation_retracts_without_a_word():
