@@ -5,8 +5,11 @@ import json
 import wave
 
 import yaml
+from tables import tables_of
 
 from sqa.core.paths import ROOT
+
+TABLES = tables_of(__file__)
 
 QUESTIONS = (ROOT / "docs/example/questions.jsonl").read_bytes()
 HEARD = (ROOT / "docs/example/heard.jsonl").read_bytes()
@@ -78,11 +81,6 @@ def wav() -> bytes:
     return out.getvalue()
 
 
-CURVE = {
-    "kind": "expected-wins curve",
-    "version": 1,
-    "method": "monotone",
-    "knots": {"t": [0, 0.5, 1], "ew": [1, 0.6, 0.1]},
-}
+CURVE = TABLES["curve"]
 UTTS = {"utts": {"u": {"input": {"path": "a.wav", "length_ms": 100}, "output": {"text": "hello"}}}}
 PAIRS = "".join(f"uno dos {i}\tone two {i}\n" for i in range(20)).encode()

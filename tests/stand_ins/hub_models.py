@@ -10,22 +10,18 @@ from typing import Any
 
 import sentencepiece
 import torch
+from tables import tables_of
 
 from sqa.data.datasets import load_questions
+
+TABLES = tables_of(__file__)
 
 PIECES = 300
 SIDES = {"layers": 2, "attention_heads": 4, "ffn_dim": 64}
 SIZE = {"d_model": 32, "max_position_embeddings": 300, "scale_embedding": True}
 SIZE |= {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in SIDES.items()}
 SIZE |= dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
-LANGUAGES = {
-    "marian": (None, None),
-    "marian-many": (None, "pol"),
-    "m2m": ("es", "en"),
-    "nllb": ("spa_Latn", "eng_Latn"),
-    "mbart": ("es_XX", "en_XX"),
-    "mbart50": ("es_XX", "en_XX"),
-}
+LANGUAGES = TABLES["languages"]
 
 
 def save_models(folder: Path, names: Iterable[str] = LANGUAGES) -> dict[str, Path]:

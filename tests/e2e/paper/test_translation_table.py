@@ -10,6 +10,7 @@ import yaml
 from refusals import refused
 from small_ablation import changed
 from small_ablation import rows as read_rows
+from tables import tables_of
 
 from experiments.studies.translation_table import (
     COLUMNS,
@@ -21,18 +22,11 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.pipeline import engine
 from sqa.results import Frame, Row
 
-SENTENCES = (
-    ("La casa roja está cerca del río .", "The red house is near the river ."),
-    ("Un gato negro duerme .", "A black cat is asleep ."),
-    ("Sí .", "Yes ."),
-)
+TABLES = tables_of(__file__)
+
+SENTENCES = TABLES["sentences"]
 # Writes one line for each input line, without every fifth word; repeats the last word of a long line five times.
-PROGRAM = """
-import sys
-for line in sys.stdin:
-    words = [word for i, word in enumerate(line.split(), 1) if i % 5]
-    print(" ".join(words + words[-1:] * 5 * (len(words) > 12)))
-"""
+PROGRAM = TABLES["program"]
 FOOLISH = [sys.executable, "-c", PROGRAM]
 
 
