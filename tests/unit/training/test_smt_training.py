@@ -132,7 +132,7 @@ def test_failed_save_keeps_the_old_model(tmp_path, monkeypatch):
         path.write_bytes(b"half")
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("smt.models.bundle.save_file", full)
+    monkeypatch.setattr("safetensors.torch.save_file", full)
     refused(OSError, "no space", save_model, random_model(seed=1), vocabulary(), tmp_path, {})
     with pytest.raises(TypeError):
         save_model(random_model(seed=1), vocabulary(), tmp_path, {"steps": object()})
