@@ -1,19 +1,21 @@
 """Scores of a log's answers, as in `sqa run`, for scorers inside SimulEval and simulstream."""
 
-from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import numpy as np
 import yaml
 
-from sqa.core.errors import DataError
+from sqa.core.errors import DataError, NotComputable
+from sqa.core.significance import Mean
 from sqa.core.types import Floats, Question
 from sqa.files.store import Store
-from sqa.metrics.fact_metrics import OF_LOGS
+from sqa.metrics.fact_metrics import OF_LOGS, Facts
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
 from sqa.questions.ask import ask
@@ -27,6 +29,14 @@ NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
 SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # name in the other programs -> metric
 ASKED = {"SQA_ANSWERED": "answered", "SQA_ANSWERED_EARLY": "early", "SQA_ANSWERED_LAG": "lag"}  # measures of `sqa ask`
 FACTS = {f"SQA_{each.name.upper().replace('-', '_').replace('@', '_')}": each for each in OF_LOGS.values()}
+
+
+class Segmental(NamedTuple):
+    """A scorer of logs with one line per segment."""
+
+    add_options: Callable[[ArgumentParser], None]
+    stats: Callable[[str, Namespace], Floats]  # the statistics (segments, d) of a log's text, given the options
+    metric: Facts | Mean
 
 
 class Answered(NamedTuple):
@@ -64,19 +74,32 @@ def in_a_file(log: str) -> Iterator[Path]:
 
 
 @cache
-def judged(log: str, options: FactOptions) -> Sequence[JudgedLine]:
+def _judged(log: str, options: FactOptions) -> Sequence[JudgedLine]:
     """Return the facts of each sentence of a log's text."""
     with in_a_file(log) as file:
         return judged_lines(str(file), options)
 
 
+def _fact_stats(metric: Facts, log: str, args: Namespace) -> Floats:
+    """Return the statistics of the facts of each segment; SimulEval's logs contain their sources."""
+    sources = getattr(args, "sqa_sources", None)
+    if sources == "" and metric.side != "arrived":
+        raise NotComputable(f"{metric.name}: needs --sqa-sources, a file with one line per segment")
+    options = FactOptions(args.sqa_pair, sources=Path(sources) if sources else None)
+    return np.array([line.stats(metric.side) for line in _judged(log, options)])
+
+
 @cache
-def asked(log: str, questions: Path) -> dict[str, Floats]:
+def _asked(log: str, questions: Path) -> dict[str, Floats]:
     """Return the statistics of each sentence of a log's text by measure, for the questions of a file."""
     made = read_questions(questions)
     with in_a_file(log) as file:
         answers = ask(of_log(str(file), TextOptions()), made, Rules(made.pair[1]))
     return {measure: stats for kind, measure, stats in tables(answers) if kind == ALL}
+
+
+def _asked_stats(measure: str, log: str, args: Namespace) -> Floats:
+    return _asked(log, Path(args.sqa_asked))[measure]
 
 
 @cache
@@ -100,3 +123,9 @@ def answered(log: Path, questions: str, guesser: str, buzzer: str, pieces: str |
     scores = {name: [float(metrics[name].score(row)) for row in stats[name]] for name in NAMES}
     value = {name: float(metrics[name].score(stats[name].sum(axis=0))) for name in NAMES}
     return Answered(result.questions, scores, value)
+
+
+SEGMENTAL = {  # name in the other programs -> scorer
+    **{shown: Segmental(add_pair, partial(_fact_stats, metric), metric) for shown, metric in FACTS.items()},
+    **{shown: Segmental(add_asked, partial(_asked_stats, name), Mean(name)) for shown, name in ASKED.items()},
+}

@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
 import yaml
 from simulstream.metrics import score_latency
 from simulstream.metrics.readers import OutputWithDelays, ReferenceSentenceDefinition
@@ -39,22 +38,9 @@ from simulstream.metrics.scorers.latency.mwersegmenter import (
     ResegmentedLatencyScoringSample,
 )
 
-from sqa.core.errors import NotComputable, SqaError
-from sqa.core.significance import Mean
+from sqa.core.errors import SqaError
 from sqa.files.logs import Pieces
-from sqa.metrics.fact_metrics import Facts
-from sqa.questions.facts_log import FactOptions
-from sqa_services.simuleval.answered import (
-    ASKED,
-    FACTS,
-    SHOWN,
-    add_asked,
-    add_options,
-    add_pair,
-    answered,
-    asked,
-    judged,
-)
+from sqa_services.simuleval.answered import SEGMENTAL, SHOWN, Segmental, add_options, answered
 
 
 class OfAnswers(LatencyScorer):
@@ -84,49 +70,21 @@ class OfAnswers(LatencyScorer):
 class OfSegments(MWERSegmenterBasedLatencyScorer):
     """A metric of the segments that simulstream cuts."""
 
+    scorer: Segmental
     args: Namespace
+
+    @classmethod
+    def add_arguments(cls, parser: ArgumentParser) -> None:
+        cls.scorer.add_options(parser)
+        parser.add_argument("--sqa-sources", default="", help="for facts: file of transcripts, one line per segment")
 
     def _do_score(self, samples: list[ResegmentedLatencyScoringSample]) -> LatencyScores:
         pairs = [pair for sample in samples for pair in zip(sample.hypothesis, sample.reference, strict=True)]
         try:
-            return LatencyScores(self.value("".join(_line(index, *pair) for index, pair in enumerate(pairs))))
+            stats = self.scorer.stats("".join(_line(index, *pair) for index, pair in enumerate(pairs)), self.args)
+            return LatencyScores(self.scorer.metric.score(stats.sum(axis=0)))
         except SqaError as error:
             raise SystemExit(f"sqa: {error}") from error
-
-    def value(self, log: str) -> float:
-        """Return the value of a log with one line per segment."""
-        raise NotImplementedError
-
-
-class OfFacts(OfSegments):
-    """A metric of the reference's facts that the translation of each segment contains."""
-
-    metric: Facts
-
-    def value(self, log: str) -> float:
-        side, sources = self.metric.side, Path(self.args.sqa_sources) if self.args.sqa_sources else None
-        if sources is None and side != "arrived":
-            raise NotComputable(f"{self.metric.name}: needs --sqa-sources, a file with one line per segment")
-        stats = [line.stats(side) for line in judged(log, FactOptions(self.args.sqa_pair, sources=sources))]
-        return self.metric.score(np.sum(stats, axis=0))
-
-    @classmethod
-    def add_arguments(cls, parser: ArgumentParser) -> None:
-        add_pair(parser)
-        parser.add_argument("--sqa-sources", default="", help="file of transcripts, one line per segment")
-
-
-class OfQuestions(OfSegments):
-    """A measure of `sqa ask`, for the questions of a file about the segments."""
-
-    measure: Mean
-
-    @classmethod
-    def add_arguments(cls, parser: ArgumentParser) -> None:
-        add_asked(parser)
-
-    def value(self, log: str) -> float:
-        return self.measure.score(asked(log, Path(self.args.sqa_asked))[self.measure.name].sum(axis=0))
 
 
 for _shown, _name in SHOWN.items():
@@ -136,18 +94,11 @@ for _shown, _name in SHOWN.items():
         metric = _name
 
 
-for _shown, _facts in FACTS.items():
+for _shown, _scorer in SEGMENTAL.items():
 
     @register_latency_scorer(_shown)
-    class _Facts(OfFacts):
-        metric = _facts
-
-
-for _shown, _measure in ASKED.items():
-
-    @register_latency_scorer(_shown)
-    class _Asked(OfQuestions):
-        measure = Mean(_measure)
+    class _Segments(OfSegments):
+        scorer = _scorer
 
 
 def _line(index: int, written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:

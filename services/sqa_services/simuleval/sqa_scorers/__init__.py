@@ -15,30 +15,14 @@ import json
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_latency_scorer
 
 from sqa.core.errors import DataError, SqaError
-from sqa.core.significance import Mean
-from sqa.metrics.fact_metrics import Facts
-from sqa.questions.facts_log import FactOptions
-from sqa_services.simuleval.answered import (
-    ASKED,
-    FACTS,
-    SHOWN,
-    add_asked,
-    add_options,
-    add_pair,
-    answered,
-    asked,
-    in_a_file,
-    judged,
-)
+from sqa_services.simuleval.answered import SEGMENTAL, SHOWN, Segmental, add_options, answered, in_a_file
 
-FACT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")
+SEGMENT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")
 _TEXTS = ("prediction", "prediction_spm", "source")
 LOGGED = ("index", *_TEXTS, "delays", "elapsed", "prediction_length", "source_length", "metric")
 
@@ -82,28 +66,15 @@ class OfAnswers(_OfALog):
         return scores[self.metric], value[self.metric]
 
 
-class OfFacts(_OfALog):
-    """Facts of the references (docs/facts.md), without questions; a sentence without facts has the value NaN."""
+class OfSegments(_OfALog):
+    """A metric of segments, without a question set; a sentence without facts or questions has the value NaN."""
 
-    metric: Facts
-    keys = FACT_KEYS
-    add_args = staticmethod(add_pair)
-
-    def scores(self, log: str) -> tuple[Sequence[float], float]:
-        stats = np.array([line.stats(self.metric.side) for line in judged(log, FactOptions(self.args.sqa_pair))])
-        return self.metric.score_many(stats).tolist(), self.metric.score(stats.sum(axis=0))
-
-
-class OfQuestions(_OfALog):
-    """A measure of `sqa ask`, for the questions of a file; a sentence without questions has the value NaN."""
-
-    measure: str
-    keys = FACT_KEYS
-    add_args = staticmethod(add_asked)
+    scorer: Segmental
+    keys = SEGMENT_KEYS
 
     def scores(self, log: str) -> tuple[Sequence[float], float]:
-        stats, mean = asked(log, Path(self.args.sqa_asked))[self.measure], Mean(self.shown)
-        return mean.score_many(stats).tolist(), mean.score(stats.sum(axis=0))
+        stats, metric = self.scorer.stats(log, self.args), self.scorer.metric
+        return metric.score_many(stats).tolist(), metric.score(stats.sum(axis=0))
 
 
 for _shown, _name in SHOWN.items():
@@ -113,18 +84,11 @@ for _shown, _name in SHOWN.items():
         shown, metric = _shown, _name
 
 
-for _shown, _facts in FACTS.items():
+for _shown, _scorer in SEGMENTAL.items():
 
     @register_latency_scorer(_shown)
-    class _Facts(OfFacts):
-        shown, metric = _shown, _facts
-
-
-for _shown, _measure in ASKED.items():
-
-    @register_latency_scorer(_shown)
-    class _Asked(OfQuestions):
-        shown, measure = _shown, _measure
+    class _Segments(OfSegments):
+        shown, scorer, add_args = _shown, _scorer, staticmethod(_scorer.add_options)
 
 
 def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:
