@@ -106,6 +106,16 @@ class Board:
         row = {"seed": seed, "prefixes": [*copies], "examples": len(originals)}
         return self._add("datasets", task, name, row, files)
 
+    def copies(self, code: str, name: str, kinds: Sequence[str]) -> dict[str, list[Example]]:
+        """Return the perturbed copies of a data set's examples by prefix, without storing them."""
+        row, prefix = self.dataset(code, name)
+        if prefix or not kinds:
+            raise ConfigError("perturb: name a data set without a prefix, and at least one kind")
+        copies = self.task(code).perturb(self.files.read_lines(data_path(code, name)), kinds, row["seed"])
+        if not copies:
+            raise ConfigError(f"perturb: {', '.join(kinds)} changes no example of {name}")
+        return copies
+
     def perturb(self, code: str, name: str, kinds: Sequence[str]) -> Row:
         """Add perturbed copies to a data set and queue every model on them.
 
@@ -115,12 +125,7 @@ class Board:
         Raises:
             Taken: The data set already has copies of a family.
         """
-        task, (row, prefix) = self.task(code), self.dataset(code, name)
-        if prefix or not kinds:
-            raise ConfigError("perturb: name a data set without a prefix, and at least one kind")
-        copies = task.perturb(self.files.read_lines(data_path(code, name)), kinds, row["seed"])
-        if not copies:
-            raise ConfigError(f"perturb: {', '.join(kinds)} changes no example of {name}")
+        copies = self.copies(code, name, kinds)
         with self.database.writing() as db:
             this = "WHERE task = ? AND name = ?"
             present = json.loads(db.execute(f"SELECT prefixes FROM datasets {this}", (code, name)).fetchone()[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
     from sqa_services.board.board import Board
+    from sqa_services.board.task import Example
 
 board_app = Typer(help="Run an evaluation board with a queue and a leaderboard.", **SETTINGS)
 
@@ -68,12 +70,15 @@ def perturb(
     task: TaskCode,
     name: Name,
     kinds: Annotated[list[str], argument("KIND...", "Kinds of perturbation, or all.")],
+    preview: Annotated[bool, Option("--preview", help="Print the copies and add nothing.")] = False,
 ) -> None:
     """Add perturbed copies to a registered data set, and queue every model on them."""
     from sqa.data.perturb import PERTURBATIONS
 
-    chosen = list(PERTURBATIONS) if kinds == ["all"] else kinds
-    print(json.dumps(_board(context).perturb(task, name, chosen)))
+    board, chosen = _board(context), list(PERTURBATIONS) if kinds == ["all"] else kinds
+    if preview:
+        return _print_inputs(board, task, [copy for rows in board.copies(task, name, chosen).values() for copy in rows])
+    print(json.dumps(board.perturb(task, name, chosen)))
 
 
 @board_app.command()
@@ -151,7 +156,11 @@ def examples(
 ) -> None:
     """Print the examples of a data set as models get them, as JSON lines without answers."""
     board = _board(context)
-    for example in board.examples(task, name):
+    _print_inputs(board, task, board.examples(task, name))
+
+
+def _print_inputs(board: Board, task: str, examples: Iterable[Example]) -> None:
+    for example in examples:
         print(json.dumps(board.task(task).inputs(example), ensure_ascii=False))
 
 
