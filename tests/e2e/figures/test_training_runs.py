@@ -161,7 +161,7 @@ def test_unknown_label_is_refused(folder, tmp_path):
     path = changed(folder / "figure6.yaml", tmp_path, ablation=str(folder / "ablation.yaml"), labels=["third"])
     refused(
         ConfigError,
-        "labels: 'third' is no translator of ablation.yaml, which has first, second, once",
+        f"labels: 'third' is no translator of {folder / 'ablation.yaml'}, which has first, second, once",
         figure6.main,
         path,
         folder / "runs",
