@@ -25,7 +25,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.own import in_file, short
 from sqa.core.own.code import named
 from sqa.core.paths import CONFIGS, DATA, ROOT, config_file
-from sqa.core.registry import ITEMS, did_you_mean
+from sqa.core.registry import BUZZERS, GUESSERS, ITEMS, TRANSLATORS, did_you_mean
 from sqa.core.types import Floats
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import files_digest
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from sqa.report.plots import Figure
 
+PARTS = (TRANSLATORS, GUESSERS, BUZZERS)  # registries of parts whose VERSION is an input of numbers
 ROOMS = ("paper", "studies", "stepwise")  # folders of experiments/ whose modules list items
 ARCHIVED = ROOT / "experiments" / "ledger" / "archived.yaml"
 Measure = Callable[[Path, Path], Iterable[Row]]
@@ -131,21 +132,25 @@ def digest_of(config: Any) -> str:
     return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
-def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Callable[[Path], dict[str, str]]:
-    """Return an `inputs` function that adds the named bundled models and data sets to the config."""
-    return lambda config: {
-        **config_inputs(config),
-        **{f"model {name}": folder_digest(DATA / "models" / name) for name in models},
-        **dataset_digests(datasets),
-    }
+def inputs_of(names: Sequence[str] = (), datasets: Sequence[str] = ()) -> Callable[[Path], dict[str, str]]:
+    """Return an `inputs` function that adds bundled models, registered parts and data sets, by name, to the config."""
+    return lambda config: {**config_inputs(config), **_named_inputs(set(names)), **dataset_digests(datasets)}
 
 
-def model_digests(config: Any) -> dict[str, str]:
-    """Return the digest of every bundled model that a config names or that its guessers and buzzers load."""
-    folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
+def part_inputs(config: Any) -> dict[str, str]:
+    """Return the digests of the bundled models and the versions of the parts that a config names."""
     strings = _strings(to_mapping(config))
-    strings |= {f"buzzer-{kind}-{model}" for kind in strings for model in strings}
-    return {f"model {name}": folder_digest(folders[name]) for name in sorted(strings & folders.keys())}
+    return _named_inputs(strings | {f"buzzer-{kind}-{model}" for kind in strings for model in strings})
+
+
+def _named_inputs(names: set[str]) -> dict[str, str]:
+    folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
+    targets = {name: parts.target(name) for parts in PARTS for name in sorted(names & {*parts.names()})}
+    modules = {name: import_module(target.partition(":")[0]) for name, target in targets.items()}
+    return {
+        **{f"model {name}": folder_digest(folders[name]) for name in sorted(names & folders.keys())},
+        **{f"version {name}": str(part.VERSION) for name, part in modules.items() if hasattr(part, "VERSION")},
+    }
 
 
 def folder_digest(folder: Path) -> str:
@@ -184,10 +189,10 @@ def finished_grid(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] 
 
 
 def grid_inputs(config_path: Path) -> dict[str, str]:
-    """Return digests of the config, of the models that it names, and of its data sets."""
+    """Return digests of the config, of the models that it names and of its data sets, and the versions of its parts."""
     config = load(config_path, AblationConfig)
     digests = {f"config {config_path.name}": digest_of(replace(config, workers=None))}  # `workers` does not matter
-    return digests | model_digests(config) | dataset_digests(config.datasets)
+    return digests | part_inputs(config) | dataset_digests(config.datasets)
 
 
 def values_of(

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from experiments.results_book.item import Item, config_inputs, inputs_of
+from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Ledger, Row
 from sqa.core.paths import CONFIGS, ROOT
 from sqa.files.atomic import file_digest
@@ -45,7 +45,7 @@ def printed(ledger: Ledger) -> list[str]:
 def inputs(config: Path) -> dict[str, str]:
     """Return digests of the log, its config, the guesser and the buzzer."""
     files = {path.name: file_digest(path)[:12] for path in (ROOT / EXAMPLE, LOG)}
-    return {**files, **inputs_of(("bm25", "buzzer-mlp-bm25"))(config)}
+    return {**files, **inputs_of(("bm25", "mlp", "buzzer-mlp-bm25"))(config)}
 
 
 def watched(config: Path, runs: Path) -> Iterator[Row]:
@@ -81,7 +81,7 @@ ITEMS = (
         WATCHED,
         ("question", "step"),
         watched,
-        lambda config: {**config_inputs(config), **inputs_of(("es-en", "bm25", "buzzer-mlp-bm25"))(config)},
+        inputs_of(("waitk", "es-en", "bm25", "mlp", "buzzer-mlp-bm25")),
         figures={"docs/view.png": screenshot},
     ),
 )

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from experiments.contestants import Needs
 from experiments.outputs import LeftOut, Outputs
 from experiments.paper.figure3 import in_colours
-from experiments.results_book.item import Item, config_inputs, model_digests
+from experiments.results_book.item import Item, config_inputs, part_inputs
 from experiments.results_book.ledger import Row
 from experiments.results_book.tables import columns, pivot
 from sqa import metrics as metric_names
@@ -192,7 +192,7 @@ def rows_measured(config_path: Path, runs: Path) -> list[Row]:
 
 def with_models(config_path: Path) -> dict[str, str]:
     """Return the digests of a config and of the bundled models that it names."""
-    return {**config_inputs(config_path), **model_digests(load(config_path, TableConfig))}
+    return {**config_inputs(config_path), **part_inputs(load(config_path, TableConfig))}
 
 
 PAIRS = ("es-en", "pl-en")

@@ -96,8 +96,8 @@ ITEMS = (
         columns=("guesser", "k", "part"),
         measure=lambda _, runs: rows(statistics(runs)),
         inputs=inputs_of(
-            models=("es-en", "bm25", "rerank", "gru", "buzzer-mlp-rerank-translated", "buzzer-mlp-gru"),
-            datasets=("human-buzz-questions",),
+            ("waitk", "es-en", "bm25", "rerank", "gru", "mlp", "buzzer-mlp-rerank-translated", "buzzer-mlp-gru"),
+            ("human-buzz-questions",),
         ),
         blocks={guesser: partial(block, guesser=guesser) for guesser in BUZZERS},
         values=lambda _, runs: statistics(runs),

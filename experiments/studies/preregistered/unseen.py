@@ -158,7 +158,7 @@ ITEMS = (
         columns=("k", "part"),
         measure=measure,
         inputs=inputs_of(
-            models=("es-en", "bm25", "rerank", "buzzer-mlp-rerank-translated"), datasets=("human-buzz-questions",)
+            ("waitk", "es-en", "bm25", "rerank", "mlp", "buzzer-mlp-rerank-translated"), ("human-buzz-questions",)
         ),
         blocks={"table": block, "other outcomes": other_outcomes},
         values=lambda _, runs: at_paces(of_questions(runs)),

@@ -14,7 +14,7 @@ from tables import tables_of
 from experiments.results_book import item as lab_items
 from experiments.results_book import ledger as ledgers
 from experiments.results_book import main, pages
-from experiments.results_book.item import Item, folder_digest, items
+from experiments.results_book.item import Item, folder_digest, inputs_of, items
 from experiments.results_book.ledger import Ledger, Row
 from experiments.results_book.tables import Column, across, pivot, table
 from sqa.core.errors import ConfigError, DataError
@@ -204,3 +204,11 @@ def test_every_documented_picture_has_a_ledger():
     drawn = {name for item in items().values() for name in item.figures}
     there = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.png")}
     assert there - ARCHIVED == {name for name in drawn if name.startswith("docs/")}
+
+
+def test_version_of_a_part_is_an_input(monkeypatch):
+    before = inputs_of(("bm25", "waitk"))(Path())
+    monkeypatch.setattr("guessers.retrieval.bm25.VERSION", 99)
+    after = inputs_of(("bm25", "waitk"))(Path())
+    assert {name for name in before if before[name] != after[name]} == {"version bm25"}
+    assert {"model bm25", "version waitk"} <= before.keys()
