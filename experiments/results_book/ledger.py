@@ -2,8 +2,9 @@
 
 A file begins with `# key: value` lines: item, command, program version, date, a digest of every input (config,
 models, data sets), and the signatures, which the rows refer to by number.  `made by` names the commit that has the code
-of an item whose code has left the repository; such a ledger is archived and never stale.  A header and one
-tab-separated line per row follow.  A row is identified by its cell (the item's own columns) and its metric.
+and models of an item whose code has left or whose models were replaced; such a ledger is archived and never stale.  A
+header and one tab-separated line per row follow.  A row is identified by its cell (the item's own columns) and its
+metric.
 """
 
 import hashlib
