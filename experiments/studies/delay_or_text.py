@@ -74,9 +74,10 @@ def figure(ledger: Ledger) -> plots.Figure:
         for index, (side, label) in enumerate(LABELS.items()):
             x = [i + 0.36 * (index - 0.5) for i in range(len(ks))]
             values = [row.value for row in sides[side]]
-            arms = {"yerr": list(zip(*map(plots.arms, sides[side]), strict=True))}
-            looks = {"alpha": 0.6, "error_kw": {"elinewidth": 0.6, "capsize": 1.2}, "hatch": "////" * index}
-            axes.bar(x, values, 0.34, color=plots.COLOURS[4 + index], edgecolor="white", label=label, **arms, **looks)
+            arms = [(np.nan, np.nan) if row.low is None else plots.arms(row) for row in sides[side]]
+            looks = {"yerr": [*zip(*arms, strict=True)], "alpha": 0.6, "error_kw": {"elinewidth": 0.6, "capsize": 1.2}}
+            looks |= {"color": plots.COLOURS[4 + index], "edgecolor": "white", "hatch": "////" * index}
+            axes.bar(x, values, 0.34, label=label, **looks)
         sums = [a.value + b.value for a, b in zip(*sides.values(), strict=True)]
         axes.plot(range(len(ks)), sums, color="black", marker="o", linewidth=1, label="both: wait-k minus full input")
         axes.axhline(0, color="black", linewidth=0.5)
