@@ -1,12 +1,10 @@
-"""Noise for the training text of a guesser that will read machine translation.
+"""Noise for training texts: hidden words, and tossups translated into a foreign language and back.
 
-Training hides words and swaps neighbours.  Machine-translated tossups are produced once:
-
-    python -m guessers.noise --output runs/train/noisy.es.jsonl --tossups 3000
+    python -m guessers.noise --output runs/train/translated.es.jsonl --tossups 1000
 
 translates English tossups into the foreign language (Apertium) and back with the project's own simultaneous model, each
 at one of several k.  `--fold buzzer` selects tossups that no guesser was trained on, with and without a page, for
-buzzers and fusions (`translated` in their configs); `--fold dev` selects tossups that no training run reads.  For
+buzzers and `rerank` (`translated` in their configs); `--fold dev` selects tossups that no training run reads.  For
 Polish, use --there "python -m smt.training.lexical_lines pl-en" --model pl-en.  All noise is keyed by seed and tossup
 id, so no tossup's noise depends on other tossups.  The file has one JSON object per line, {"id", "k", "by",
 "sentences": [English, ...]}, where `by` names the translators.
@@ -26,7 +24,6 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from guessers.training_texts import mapped_tossups
 from sqa.core.errors import ConfigError, returns_exit_code
 from sqa.core.registry import TRANSLATORS
 from sqa.core.trace import hypotheses
@@ -48,17 +45,6 @@ def rng_for(seed: int, tossup_id: str, time: int = 0) -> np.random.Generator:
 def hide_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
     """Replace about `share` of the token ids by 0, the unknown word."""
     return np.where(rng.random(len(ids)) < share, 0, ids) if share else ids
-
-
-def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Swap neighbouring token ids; about `share` of them begin a swapped pair, and no token moves twice."""
-    swapped = ids.copy()
-    free = 0
-    for index in np.flatnonzero(rng.random(max(0, len(ids) - 1)) < share) if share else ():
-        if index >= free:
-            swapped[[index, index + 1]] = swapped[[index + 1, index]]
-            free = index + 2
-    return swapped
 
 
 # --- translation
@@ -126,9 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m guessers.noise", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="file of the texts, JSON lines")
     parser.add_argument("--tossups", type=int, default=3000, help="number of tossups of the fold")
-    parser.add_argument(
-        "--fold", choices=("guesser", "buzzer", "dev"), default="guesser", help="(default: %(default)s)"
-    )
+    parser.add_argument("--fold", choices=("buzzer", "dev"), default="buzzer", help="(default: %(default)s)")
     parser.add_argument("--there", default="apertium -u eng-spa", help="command from English (default: %(default)s)")
     parser.add_argument("--model", default="es-en", help="wait-k model into English (default: %(default)s)")
     parser.add_argument(
@@ -141,8 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.tossups < 1:
         raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")
     trip = RoundTrip.of(shlex.split(options.there), options.model, options.k)
-    fold = mapped_tossups(("guesser",)) if options.fold == "guesser" else tossups_of([options.fold])
-    write(options.output, choose(fold, options.tossups, options.seed), trip, options.seed)
+    write(options.output, choose(tossups_of([options.fold]), options.tossups, options.seed), trip, options.seed)
 
 
 if __name__ == "__main__":

@@ -35,11 +35,9 @@ def _bm25(config: Any, folder: Path) -> None:
 def _gru(config: Any, folder: Path) -> None:
     from guessers.gru.examples import Material
     from guessers.gru.train import train
-    from sqa.data.texts import load_translated
 
     tossups, dev = learnt(config.folds, config.texts), learnt(("dev",), config.texts)
-    texts = load_translated(config.noisy_texts) if config.noisy_texts else {}
-    material = Material.of(tossups, dev, config.vocabulary, config.units, texts)
+    material = Material.of(tossups, dev, config.vocabulary, config.units)
     with claimed(config.work):
         train(config, material).save(folder)
 

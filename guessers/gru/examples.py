@@ -10,7 +10,7 @@ The random choices for a tossup depend only on seed, epoch and its id.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
@@ -25,7 +25,7 @@ from tqdm import tqdm
 from guessers import noise
 from guessers.gru.guesser import UNITS, Unit
 from guessers.gru.network import Direction
-from sqa.core.schema import BelowOne, Count, FilePath, Positive, Share, checked
+from sqa.core.schema import BelowOne, Count, FilePath, Positive, checked
 from sqa.data.sentences import split
 from sqa.data.texts import Tossup
 from sqa.files.devices import Arithmetic, Device, Dtype
@@ -56,11 +56,11 @@ class Codec:
         self._ids = {word: id for id, word in enumerate(self.words, start=1)}
         self._page_ids = {page: id for id, page in enumerate(self.pages)}
 
-    def example(self, tossup: Tossup, sentences: Iterable[Sequence[str]] | None = None) -> Example:
-        """Return a tossup as ids, from `sentences` (lists of words) instead of its text if given; page -1 = unknown."""
+    def example(self, tossup: Tossup) -> Example:
+        """Return a tossup as ids; page -1 = unknown."""
         ids: list[int] = []
         ends: list[int] = []
-        for sentence in split(tossup.text, "en") if sentences is None else sentences:
+        for sentence in split(tossup.text, "en"):
             ids += [self._ids.get(token, 0) for word in sentence for token in self._tokens(word)]
             if len(ids) > (ends[-1] if ends else 0):
                 ends.append(len(ids))
@@ -76,7 +76,6 @@ class Material:
     pages: tuple[str, ...]
     train: tuple[Example, ...]
     dev: tuple[Example, ...]
-    noisy: Mapping[str, Example]  # machine-translated text of some training tossups, by id
 
     @classmethod
     def of(
@@ -85,23 +84,18 @@ class Material:
         dev: Sequence[Tossup],
         vocabulary: int,
         units: Unit = "stems",
-        texts: Mapping[str, Sequence[str]] | None = None,
     ) -> Material:
-        """Build the data of a training run.
+        """Build the data of a training run; words and pages come only from `tossups`.
 
-        Words and pages come only from `tossups`; `texts` holds machine-translated sentences by tossup id.  Tossups
-        without a known token are omitted.
+        Tossups without a known token are omitted.
         """
         codec = Codec(tossups, vocabulary, units)
         train = [codec.example(tossup) for tossup in tqdm(tossups, "reading tossups", mininterval=4)]
-        texts = texts or {}
-        noisy = [codec.example(t, [line.split() for line in texts[t.id]]) for t in tossups if t.id in texts]
         return cls(
             tuple(codec.words),
             tuple(codec.pages),
             tuple(example for example in train if len(example.ends)),
             tuple(codec.example(tossup) for tossup in dev),
-            {example.id: example for example in noisy if len(example.ends)},
         )
 
 
@@ -135,9 +129,6 @@ class GruTraining:
     units: Unit = "stems"
     vectors: Path | None = None
     examples: Literal["prefix", "sentence"] = "prefix"
-    word_swaps: BelowOne = 0.0
-    noisy_texts: Path | None = None
-    noisy_share: Share = 0.5
     rate_factor: Annotated[float, Meta(gt=0, lt=1)] = 0.3
     texts: Annotated[tuple[FilePath, ...], "your own texts instead of the tossups: JSON lines {text, page, id?}"] = ()
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
@@ -166,11 +157,9 @@ class Reading(NamedTuple):
     page: int
 
 
-def draw(example: Example, noisy: Example | None, config: GruTraining, epoch: int) -> list[Reading]:
-    """Return the examples of a tossup, or sometimes of its noisy text (`noisy_share`), in one epoch."""
+def draw(example: Example, config: GruTraining, epoch: int) -> list[Reading]:
+    """Return the examples of a tossup in one epoch."""
     rng = noise.rng_for(config.seed, example.id, epoch)
-    if noisy is not None and rng.random() < config.noisy_share:
-        example = noisy
     if config.examples == "sentence":
         begins = [0, *example.ends[:-1].tolist()]
         parts = [example.ids[begin:end] for begin, end in zip(begins, example.ends.tolist(), strict=True)]
@@ -181,9 +170,7 @@ def draw(example: Example, noisy: Example | None, config: GruTraining, epoch: in
         parts = [example.ids[begin:]]
         ends = {int(end) - begin - 1 for end in example.ends[first:]}
         points_of_parts = [sorted(ends | set(rng.integers(len(parts[0]), size=config.points).tolist()))]
-    parts = [
-        noise.swap_words(noise.hide_words(part, config.word_dropout, rng), config.word_swaps, rng) for part in parts
-    ]
+    parts = [noise.hide_words(part, config.word_dropout, rng) for part in parts]
     return [Reading(part, points, example.page) for part, points in zip(parts, points_of_parts, strict=True)]
 
 
@@ -193,11 +180,7 @@ def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tup
     B is at least `config.batch` and less than twice that (or the whole data).  No batch has a single row, because batch
     normalisation needs at least two.
     """
-    readings = [
-        reading
-        for example in material.train
-        for reading in draw(example, material.noisy.get(example.id), config, epoch)
-    ]
+    readings = [reading for example in material.train for reading in draw(example, config, epoch)]
     rng = np.random.default_rng([config.seed, epoch])
     order = np.argsort(np.array([len(reading.ids) for reading in readings]) + rng.uniform(0, 8, len(readings)))
     groups = np.array_split(order, max(1, len(order) // config.batch))

@@ -41,8 +41,6 @@ def _train(config: GruTraining, material: Material) -> GruGuesser:
     counts = len(material.train), len(material.dev)
     if counts[0] < 2 or counts[1] < 1:
         raise DataError(f"training needs two tossups, and one for early stopping, got {counts[0]} and {counts[1]}")
-    if config.noisy_texts is not None and not material.noisy:
-        raise DataError(f"{config.noisy_texts}: contains no text of a training tossup")
     words, pages = material.words, material.pages
     sizes = (len(words), len(pages), config.embedding, config.hidden, config.bottleneck or 0)
     network = network_of(Shape(*sizes, config.dropout, config.direction)).to(place(config).device)

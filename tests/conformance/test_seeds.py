@@ -88,7 +88,7 @@ def test_seed_decides_the_result(what: str) -> None:
 def test_noise_command_passes_on_its_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     seeds: list[int] = []
     monkeypatch.setattr(noise.RoundTrip, "of", lambda *_: None)
-    monkeypatch.setattr(noise, "mapped_tossups", lambda folds: TOSSUPS)
+    monkeypatch.setattr(noise, "tossups_of", lambda folds: TOSSUPS)
     monkeypatch.setattr(noise, "choose", lambda tossups, n, seed: seeds.append(seed) or tossups)
     monkeypatch.setattr(noise, "write", lambda output, tossups, trip, seed: seeds.append(seed))
     assert noise.main(["--output", str(tmp_path / "x.jsonl"), "--seed", "5"]) == 0

@@ -11,7 +11,7 @@ from refusals import refused
 from stand_ins.clues import tossups
 from tables import tables_of
 
-from guessers.gru.examples import Material, batches, draw
+from guessers.gru.examples import Material, batches
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
 from guessers.gru.train import GruTraining, dev_accuracy, set_start, start_from_svd, train, vector_table
@@ -100,18 +100,6 @@ def test_no_batch_has_a_single_row(config, material):
     chosen = dataclasses.replace(config, batch=5)
     sizes = [len(ids) for ids, *_ in batches(material, chosen, 0)]
     assert sum(sizes) == len(material.train) and min(sizes) >= 5 and max(sizes) < 10
-
-
-def test_noisy_texts_replace_tossups_at_the_given_share(config):
-    texts = {TOSSUPS[0].id: ("Norway skiing fjord",), TOSSUPS[1].id: ("", "!"), "of another fold": ("Peru",)}
-    material = Material.of(TOSSUPS, TOSSUPS[::3], 500, texts=texts)
-    assert list(material.noisy) == [TOSSUPS[0].id]  # a text without tokens is not an example
-    clean, noisy = material.train[0], material.noisy[TOSSUPS[0].id]
-    assert noisy.page == clean.page
-    for share, expected in ((0.0, clean.ids), (1.0, noisy.ids)):
-        chosen = dataclasses.replace(config, noisy_share=share, whole=0.99, word_dropout=0.0)
-        drawn = draw(clean, noisy, chosen, 0)[0].ids
-        assert np.array_equal(drawn, expected[-len(drawn) :])
 
 
 def test_too_few_tossups_are_an_error(config, material):

@@ -52,8 +52,7 @@ def test_bundled_training_configs_are_valid(name):
 
 
 IMPOSSIBLE = r"""
-gru    | {hidden: 0, batch: 1, noisy_share: 1.1, rate_factor: 1.0} | hidden; batch; noisy_share; rate_factor
-gru    | {dropout: 1.0, word_swaps: 1.0}  | dropout; word_swaps
+gru    | {hidden: 0, batch: 1, dropout: 1.0, rate_factor: 1.0} | hidden; batch; dropout; rate_factor
 gru    | {bottleneck: 3}                  | needs it equal
 gru    | {bottleneck: null}               | bottleneck: must be >= 1
 gru    | {direction: bidirectional}       | bottleneck: must be null
