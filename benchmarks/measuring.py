@@ -12,16 +12,13 @@ Pairs = Iterator[Pair]
 MODEL, K = "es-en", 6
 
 
-def rate(work: Callable[[], int], rounds: int = 1) -> float:
-    """Call `work`, which returns the units of work done, and return units per second of the fastest of `rounds`."""
+def rate(work: Callable[[], int]) -> float:
+    """Call `work`, which returns the units of work done, and return units per second."""
     gc.collect()
     gc.freeze()  # existing objects would slow down the collections during the measurement
-    best = 0.0
-    for _ in range(rounds):
-        start = time.perf_counter()
-        done = work()
-        best = max(best, done / (time.perf_counter() - start))
-    return best
+    start = time.perf_counter()
+    done = work()
+    return done / (time.perf_counter() - start)
 
 
 def translator(name: str, **options: Any) -> Any:
