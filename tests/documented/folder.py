@@ -95,6 +95,4 @@ def _configs(folder: Path) -> None:
     (folder / "mine.py").write_text(TABLES["item"], encoding="utf-8")
     shown = re.search(r"    # answered\.py\n(?:    .*\n|\n)+", (ROOT / "docs/board.md").read_text("utf-8"))
     (folder / "answered.py").write_text(dedent(shown[0]), encoding="utf-8")
-    (folder / "people.txt").write_text(f"ann {'a' * 16}\n", encoding="utf-8")
-    for name in ("organiser", "theirs"):
-        (folder / f"{name}.txt").write_text(f"{name[0].replace('t', 'a') * 16}\n", encoding="utf-8")
+    (folder / "token.txt").write_text("a" * 16, encoding="utf-8")

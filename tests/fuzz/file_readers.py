@@ -49,7 +49,6 @@ from sqa.pipeline.folder import read as read_folder
 from sqa.pipeline.saving import save
 from sqa_services.protocols import vist
 from sqa_services.protocols.iwslt.corpus import load as load_corpus
-from sqa_services.protocols.iwslt.session import read_participants
 
 LONGEST = 6000  # maximum number of characters on stderr: one or two screens
 
@@ -304,14 +303,12 @@ def _of_models() -> list[Reader]:
 def _of_servers() -> list[Reader]:
     text = {"src.txt": b"uno dos tres\ncuatro cinco\n", "tgt.txt": b"one two three\nfour five\n"}
     speech = {"s.json": json.dumps(good.UTTS).encode(), "a.wav": good.wav()}
-    names = b"# who\nalice 0123456789abcdef\nbob fedcba9876543210\n"
     size = ("segment_size",)
     return [
         Reader("iwslt source", text, "src.txt", by.BYTES, _read_text, named=("tgt.txt",)),
         Reader("iwslt target", text, "tgt.txt", by.BYTES, _read_text),
         Reader("iwslt speech", speech, "s.json", JSON, _read_speech, named=size),
         Reader("iwslt wav", speech, "a.wav", by.BYTES, _read_speech, named=size),
-        _file("participants", "p.txt", names, by.BYTES, read_participants),
     ]
 
 

@@ -37,12 +37,10 @@ from sqa_services.board.task import (
     NotFound,
     Taken,
     Task,
-    TooMany,
     check_name,
     load_tasks,
 )
 
-DAY = 86_400
 Row = dict[str, Any]
 
 
@@ -145,21 +143,6 @@ class Board:
         task.check_model(kind, data)
         return self._add("models", task, name, {"kind": kind}, {model_path(code, name, kind): data})
 
-    def require_free(self, code: str, name: str) -> None:
-        """Raise Taken if the task has a model of that name."""
-        if self.database.rows("SELECT id FROM models WHERE task = ? AND name = ?", code, name):
-            raise _taken("models", code, name)
-
-    def spend(self, per_day: int) -> None:
-        """Count a submission against today's limit (UTC), even if the submission is refused later.
-
-        Raises TooMany if `per_day` submissions are counted already.
-        """
-        query = """INSERT INTO days VALUES (?, 1) ON CONFLICT DO UPDATE SET sent = sent + 1 WHERE sent < ?"""
-        with self.database.writing() as db:
-            if not db.execute(query, (int(time.time() // DAY), per_day)).rowcount:
-                raise TooMany(f"today's {per_day} submissions are used up, also by refused ones; try again tomorrow")
-
     def _add(self, table: str, task: Task, name: str, more: Row, files: Mapping[str, bytes]) -> Row:
         """Add a row, write its files and queue its evaluations in one transaction; the row reserves the name."""
         row = {"task": task.code, "name": name, **more, "created": time.time()}
@@ -169,7 +152,7 @@ class Board:
             try:
                 [id] = db.execute(query, cells).fetchone()
             except sqlite3.IntegrityError as error:
-                raise _taken(table, task.code, name) from error
+                raise Taken(f"{table}: {task.code} already has {name!r}; registered entries are immutable") from error
             for path, data in files.items():
                 self.files.write(path, data)
             queued = queue.fill(db)
@@ -289,7 +272,3 @@ class Board:
     def metric_weights(self, code: str, text: str | None) -> dict[str, float] | None:
         """Parse weights of a task's metrics such as "ew=4,dal=1"; return None for None."""
         return None if text is None else parse_weights(text, self.task(code).metrics)
-
-
-def _taken(table: str, code: str, name: str) -> Taken:
-    return Taken(f"{table}: {code} already has {name!r}; registered entries are immutable")

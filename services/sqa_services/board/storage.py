@@ -4,7 +4,6 @@
     models        names and kinds
     evaluations   one row for each model, data set and prefix ("" or that of a delta metric): the state, the lease of a
                   worker, and the result
-    days          submissions with the submitters' token per day (since 1970)
 
 Names are unique within a task.  Times are seconds since 1970.
 
@@ -41,8 +40,7 @@ CREATE TABLE evaluations (
     dataset INTEGER NOT NULL REFERENCES datasets, prefix TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'queued',
     attempts INTEGER NOT NULL DEFAULT 0, lease TEXT, lease_until REAL, error TEXT, queued REAL, started REAL,
     finished REAL, result TEXT, UNIQUE (model, dataset, prefix));
-CREATE INDEX evaluations_by_state ON evaluations (state, lease_until);
-CREATE TABLE days (day INTEGER PRIMARY KEY, sent INTEGER NOT NULL)
+CREATE INDEX evaluations_by_state ON evaluations (state, lease_until)
 """
 PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL")
 

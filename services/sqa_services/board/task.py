@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.errors import ConfigError, DataError
 from sqa_services.board.metrics import JOB, Job, meta_of, metric
 
 Example = Mapping[str, Any]  # one line of a data set's file
@@ -27,10 +27,6 @@ def joined(problems: Sequence[str]) -> str:
 
 class Taken(ConfigError):
     """Raised for a name that is already in use."""
-
-
-class TooMany(SqaError):
-    """Raised for a submission beyond the daily limit."""
 
 
 class NotFound(DataError):

@@ -82,19 +82,14 @@ def serve_iwslt(
     guesser: Guesser = "",
     buzzer: Buzzer = "",
     names: HostNames = None,
-    participants: Annotated[
-        Path | None, option("--participants FILE", "File with NAME TOKEN per line; each participant has one session.")
-    ] = None,
 ) -> None:
     """Serve sentences word by word and score the translations, like the server of IWSLT 2020."""
     from sqa_services.protocols.iwslt.http import ServeConfig, serve
-    from sqa_services.protocols.iwslt.session import read_participants
 
     if tokenizer != "13a":
         raise ConfigError(f"--tokenizer: BLEU of the shared task uses 13a, got {tokenizer!r}; omit the option")
     address = Address(host, port, token, tuple(names or ()))
-    people = () if participants is None else tuple(read_participants(participants).items())
-    config = ServeConfig(dialect, strict, output, address, people)
+    config = ServeConfig(dialect, strict, output, address)
     serve(source, target, kind, config, questions, guesser, buzzer)
 
 

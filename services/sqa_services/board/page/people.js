@@ -3,25 +3,20 @@
 
 const PLACEHOLDER = "YOUR-TOKEN";
 
-async function learnWho() {
-  state.me = null;
-  if (localStorage.getItem("sqa-token") || !state.guarded) {
-    try {
-      state.me = (await get("api/me")).role;
-    } catch {
-      localStorage.removeItem("sqa-token");
-    }
-  }
+const mayWrite = () => !state.guarded || Boolean(localStorage.getItem("sqa-token"));
+
+function forgetToken() {
+  localStorage.removeItem("sqa-token");
   showWho();
 }
 
 function showWho() {
   const signed = Boolean(localStorage.getItem("sqa-token"));
-  $("who").textContent = signed ? `Signed in as ${state.me}.`
+  $("who").textContent = signed ? "This browser keeps a token."
     : state.guarded ? "A token is needed: ask the owners of the board." : "Everybody who can reach this board may submit.";
-  $("sign-in").hidden = signed || !state.guarded;
+  $("sign-in").hidden = mayWrite();
   $("sign-out").hidden = !signed;
-  $("upload").hidden = state.guarded && !signed;
+  $("upload").hidden = !mayWrite();
   showHow();
 }
 
@@ -48,8 +43,7 @@ function on(id, work) {
 on("sign-in", async (given) => {
   localStorage.setItem("sqa-token", given.token);
   $("sign-in").reset();
-  await learnWho();
-  if (!state.me) throw new Error("The token is unknown");
+  showWho();
   await showBoard();
 });
 on("upload", async (given) => {
@@ -60,8 +54,8 @@ on("upload", async (given) => {
   await showModel();
 });
 $("sign-out").addEventListener("click", () => {
-  localStorage.removeItem("sqa-token");
-  guarded(async () => { await learnWho(); await showBoard(); });
+  forgetToken();
+  guarded(showBoard);
 });
 $("copy").addEventListener("click", () => guarded(() => copy($("copy"), $("command").textContent)));
 
@@ -69,8 +63,7 @@ guarded(async () => {
   state.tasks = await get("api/tasks");
   $("task").replaceChildren(...state.tasks.map((task) => option(task.code, task.code)));
   await chooseTask(state.tasks[0].code);
-  await learnWho();
-  await showBoard();
+  showWho();
 });
 setInterval(() => {
   if (state.task && !document.hidden) guarded(async () => { await showBoard(); await showModel(); });

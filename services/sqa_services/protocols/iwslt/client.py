@@ -32,11 +32,6 @@ DEFAULT_EOS = EOS
 TIMEOUT = 60.0  # seconds to wait for the next bytes of a response
 SHOWN = 80  # characters of a response that a message quotes
 MAX_REPLY = 64 << 20  # maximum bytes of a response: a minute of speech at 96 kHz
-ADVICE = {
-    401: "; a token is needed",
-    403: "; this token may not do that: a participant has one session and cannot restart it",
-    409: "; the sentences of a question must be finished in order",
-}
 
 
 class EvaluationService:
@@ -99,7 +94,8 @@ class EvaluationService:
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             raise DataError(f"{named}: the connection failed ({' '.join(str(error).split())[-SHOWN:]})") from error
         if reply.status_code != 200:
-            raise DataError(f"{named}: the server answered {reply.status_code}{ADVICE.get(reply.status_code, '')}")
+            advice = "; a token is needed" if reply.status_code == 401 else ""
+            raise DataError(f"{named}: the server answered {reply.status_code}{advice}")
         if len(content) > MAX_REPLY:
             raise DataError(f"{named}: refused a response of more than {MAX_REPLY} bytes")
         return content.decode("utf-8", "replace")

@@ -32,12 +32,11 @@ from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
 from sqa.pipeline.overrides import contestant_from
 from sqa_services.net.address import Address
-from sqa_services.net.guard import Refused, given_token
+from sqa_services.net.guard import Refused
 from sqa_services.net.server import Route, application, json_reply, reply, run_app, tornado_page
 from sqa_services.protocols.iwslt.corpus import Corpus, load
 from sqa_services.protocols.iwslt.questions import QuestionScorer
-from sqa_services.protocols.iwslt.scores import SO_FAR
-from sqa_services.protocols.iwslt.session import SESSION_ID, Session, Sessions, participant_of
+from sqa_services.protocols.iwslt.session import SESSION_ID, Session, Sessions
 
 STRICT = (
     "--strict-2020 reproduces faults of the original servers: any web page in a browser on this machine can reset "
@@ -54,20 +53,6 @@ class ServeConfig:
     strict: Annotated[bool, "reproduce faults of the original servers; see `session.py`"] = False
     output: Annotated[Path | None, "folder of text, delays and scores; named sessions use its sessions/NAME"] = None
     address: Annotated[Address, "all requests except GET / need its token"] = field(default_factory=Address)
-    participants: Annotated[
-        tuple[tuple[str, str], ...], "names and tokens; each participant has exactly one session"
-    ] = ()
-
-    def problems(self) -> list[str]:
-        """Return the problems of `participants`."""
-        wrong = []
-        if self.participants and not self.address.token:
-            wrong.append("--participants: also give a --token-file with the organiser's own token")
-        if self.participants and self.strict:
-            wrong.append("--participants: the original server publishes references; omit --strict-2020")
-        if self.address.token in dict(self.participants).values():
-            wrong.append("--token-file: must differ from every participant's token")
-        return wrong
 
 
 def serve(
@@ -122,8 +107,7 @@ def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None 
             Route("GET", f"{prefix}/get", server.guide_get, programs=changes),
             Route("GET", f"{prefix}/send", server.guide_send, programs=changes),
         ]
-    tokens = lambda given: bool(participant_of(given, server.participants))  # noqa: E731
-    return application(config.address, routes, tornado_page, tokens=tokens)
+    return application(config.address, routes, tornado_page)
 
 
 class Server:
@@ -131,7 +115,6 @@ class Server:
 
     def __init__(self, corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None) -> None:
         self.corpus, self.config, self.scorer = corpus, config, scorer
-        self.participants = dict(config.participants)
         self.sessions = Sessions(partial(Session, corpus, config.strict, scorer))
         self._scoring = asyncio.Lock()
 
@@ -144,17 +127,15 @@ class Server:
         return json_reply(info)
 
     async def reset(self, request: Request) -> Response:
-        session = self._session(request)
-        if session.sentences:
-            self._refuse_participants(request)  # a participant who has read gets no second attempt
-            session.reset()
+        self._session(request).reset()
         return reply("")
 
     async def source(self, request: Request) -> Response:
         key = self._key(request)
         number = _integer(_argument(request, key))
         text = request.query_params.get("segment_size", "").strip()
-        return self._next(request, number, _integer(text) if text else None, instance=key == "instance_id")
+        size = _integer(text) if text else None
+        return json_reply(self._session(request).read(number, size, instance=key == "instance_id"))
 
     async def hypothesis(self, request: Request) -> Response:
         key = self._key(request)
@@ -163,23 +144,20 @@ class Server:
             text = (await request.body()).decode("utf-8")
         except UnicodeDecodeError as error:
             raise Refused(500) from error
-        session = self._session(request, number)
+        session = self._session(request)
         session.write(number, session.tokens_of(text), key == "sent_id")
         return reply("")
 
     async def result(self, request: Request, guide: bool = False) -> Response:
         if "instance_id" in request.query_params and self._key(request) == "instance_id":
             number = _integer(_argument(request, "instance_id"))
-            session = self._session(request, number)
-            return json_reply(await self._frozen(session, "instance", number, bool(self._participant(request))))
+            return json_reply(await self._frozen(self._session(request), "instance", number))
         session = self._session(request)
         if self.config.dialect == "simuleval-1.0.2" and not guide:
             session.scored = True
             scores = await self._frozen(session, "nested_result")
         else:
             scores = await self._frozen(session, "result", self._folder(request), guide)
-        if self._participant(request):
-            scores.pop(SO_FAR, None)  # scores during the translation would help to choose the next word
         return json_reply(scores)
 
     async def guide_end(self, request: Request) -> Response:
@@ -194,7 +172,7 @@ class Server:
             raise Refused(500)
         number, asked = _integer(arguments["sent_id"]), value.get("segment_size")
         size = None if asked is None else _integer(asked)
-        return self._next(request, number, size, guide=True)
+        return json_reply(self._session(request).read(number, size, guide=True))
 
     async def guide_send(self, request: Request) -> Response:
         words = _object(_argument(request, "hypo"))
@@ -202,42 +180,19 @@ class Server:
             raise Refused(500)
         for key, word in words.items():
             number = _integer(key)
-            session = self._session(request, number)
+            session = self._session(request)
             session.write(number, session.tokens_of(word, guide=True))
         return reply("")
 
     async def drop(self, request: Request) -> Response:
-        self._refuse_participants(request)
         self.sessions.forget(_session_name(request))
         return reply("")
 
     # ------------------------------------------------------------------------------------------------ helpers
 
-    def _session(self, request: Request, sentence: int | None = None) -> Session:
-        """Return the session of the path, or a participant's own; create one if there is room, else refuse (503).
-
-        `sentence`: the requested sentence; a participant must request the sentences of a question in order.
-        """
-        name, participant = _session_name(request), self._participant(request)
-        if participant and name not in ("", participant):
-            raise Refused(403)
-        session = self.sessions.get(participant or name)
-        if participant and sentence is not None:
-            session.check_order(sentence)
-        return session
-
-    def _participant(self, request: Request) -> str:
-        """Return the name of the participant, or "" for the organiser or a server without participants."""
-        return participant_of(given_token(request.headers), self.participants)
-
-    def _refuse_participants(self, request: Request) -> None:
-        if self._participant(request):
-            raise Refused(403)
-
-    def _next(self, request: Request, number: int, size: int | None, **named: bool) -> Response:
-        """Return a response with the next segment; the arguments after `request` are those of `Session.read`."""
-        session = self._session(request, number)
-        return json_reply(session.read(number, size, **named))
+    def _session(self, request: Request) -> Session:
+        """Return the session of the path; create one if there is room, else refuse (503)."""
+        return self.sessions.get(_session_name(request))
 
     async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
         """Call a method on a copy of the session in a thread, one call at a time, and keep its scored questions."""
@@ -256,8 +211,7 @@ class Server:
 
     def _folder(self, request: Request) -> Path | None:
         """Return the folder of a session's text, delays and scores, or None without --output."""
-        name = self._participant(request) or _session_name(request)
-        output = self.config.output
+        name, output = _session_name(request), self.config.output
         return output / "sessions" / name if output is not None and name else output
 
 

@@ -24,7 +24,6 @@ from sqa.metrics.quality.bleu import Bleu
 from sqa.pipeline.engine import buzz, guess
 from sqa_services.protocols.iwslt.corpus import EOS, Sentence, TextCorpus
 
-MAX_WORDS = 2_000  # maximum number of words of one question's translation, ends included
 KEYS = {"ew": "EW", "oracle-ew": "OracleEW", "accuracy": "Accuracy", "bleu": "BLEU"}  # metric -> key of the result
 
 Row = dict[str, np.ndarray | None]  # metric -> its statistics on one question; None: not computable
@@ -44,24 +43,6 @@ class QuestionScorer:
         """Return all sentences in order, as `corpus_of` does."""
         return corpus_of(self.questions)
 
-    def question_of(self, number: int) -> int:
-        """Return the index of the question that contains sentence `number` of the corpus."""
-        return self._question[number]
-
-    def before(self, number: int) -> range:
-        """Return the indices of the earlier sentences in the question that contains sentence `number` of the corpus."""
-        return range(self._first[self.question_of(number)], number)
-
-    def emissions(self, index: int, sentences: Mapping[int, Sentence]) -> Emissions:
-        """Return the emissions received for a question, as `emissions_of` does."""
-        return emissions_of(self.questions[index], self._first[index], sentences)
-
-    def has_room(self, number: int, tokens: int, sentences: Mapping[int, Sentence]) -> bool:
-        """Return whether the translation of a question has room for `tokens` more tokens in sentence `number`."""
-        index = self.question_of(number)
-        states = (sentences.get(other) for other in range(self._first[index], self._first[index + 1]))
-        return sum(len(state.tokens) for state in states if state) + tokens <= MAX_WORDS
-
     def row(self, index: int, emissions: Emissions) -> Row:
         """Run guesser and buzzer on one question and return its statistics."""
         question = self.questions[index]
@@ -76,9 +57,9 @@ class QuestionScorer:
     def result(self, sentences: Mapping[int, Sentence], rows: dict[int, tuple[int, Row]]) -> dict[str, Any]:
         """Return the scores so far, None if undefined; questions that are not in `rows` are scored and added to it."""
         last = max((number for number, state in sentences.items() if state.tokens), default=-1)
-        indices = range(self.question_of(last) + 1 if last >= 0 else 0)
+        indices = range(self._question[last] + 1 if last >= 0 else 0)
         for index in indices:
-            emissions = self.emissions(index, sentences)
+            emissions = emissions_of(self.questions[index], self._first[index], sentences)
             if index not in rows or rows[index][0] != len(emissions):
                 rows[index] = (len(emissions), self.row(index, emissions))
         scores = dict.fromkeys(KEYS.values())

@@ -1,7 +1,5 @@
 """State of one evaluation on the server: the part of each sentence that was read, and the written words with times.
 
-A participant of an evaluation has a token and exactly one session, which it can neither leave nor reset.
-
 `strict` reproduces faults of the original servers:
 
     the result of a sentence contains its reference and its whole source, whether read or not
@@ -17,25 +15,21 @@ A participant of an evaluation has a token and exactly one session, which it can
 
 from __future__ import annotations
 
-import hmac
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.records import lines
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
-from sqa_services.net.address import SHORTEST
 from sqa_services.net.guard import Refused
 from sqa_services.net.server import LOG
 from sqa_services.protocols.iwslt import scores as scoring
 from sqa_services.protocols.iwslt.corpus import EOS, Corpus, Sentence, SpeechCorpus, TextCorpus, words
-from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
+from sqa_services.protocols.iwslt.questions import QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import Latency, Translated
 
 SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -50,7 +44,6 @@ class Session:
 
     - 500: a sentence that the corpus does not contain or cannot score, as in the originals
     - 413: more than MAX_TOKENS tokens of a sentence
-    - 409: a participant's request out of the required order
     """
 
     def __init__(self, corpus: Corpus, strict: bool = False, scorer: QuestionScorer | None = None) -> None:
@@ -76,13 +69,6 @@ class Session:
         if not exists:
             raise Refused(500, f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
         return self.sentences.get(number, Sentence())
-
-    def check_order(self, number: int) -> None:
-        """Refuse (409) a sentence of a question before the earlier ones of that question are finished."""
-        self.sentence(number)
-        for earlier in self.scorer.before(number) if self.scorer is not None else ():
-            if not self.sentence(earlier).finished:
-                raise Refused(409, f"sentence {number}: finish sentence {earlier} of its question first")
 
     def _put(self, number: int, state: Sentence) -> None:
         """Keep the new state of a sentence."""
@@ -126,8 +112,6 @@ class Session:
         state = self.sentence(number, writing=True, wrap=wrap)
         if len(state.tokens) + len(tokens) > MAX_TOKENS:
             raise Refused(413, f"sentence {number}: more than {MAX_TOKENS} tokens")
-        if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
-            raise Refused(413, f"sentence {number}: more than {MAX_WORDS} words of its question")
         now = time.monotonic()
         started = state.started or now
         if not (self.strict and wrap) and (state.finished or EOS in tokens):
@@ -221,15 +205,15 @@ class Session:
             scores["Quality"]["BLEU"] = scoring.bleu(texts, targets)
         return scores if self.strict else scoring.of_the_finished(scores, self.finished, len(self.corpus))
 
-    def instance(self, number: int, participant: bool = False) -> dict[str, Any]:
+    def instance(self, number: int) -> dict[str, Any]:
         """Return all public values of one sentence, and null for the others.
 
-        Only words that were sent are shown.  Lengths and scores are shown after the sentence is finished, to a
-        participant after all sentences are finished.  Only `strict` shows references; it shows everything, and also
-        scores an unfinished sentence once all sentences were scored.
+        Only words that were sent are shown.  Lengths and scores are shown after the sentence is finished.  Only
+        `strict` shows references; it shows everything, and also scores an unfinished sentence once all sentences were
+        scored.
         """
         sentence = self.sentence(number, wrap=False)
-        told = self.strict or (sentence.finished and (not participant or self.finished == len(self.corpus)))
+        told = self.strict or sentence.finished
         reference = self.corpus.targets[number].split()
         scored = sentence.finished or self.scored if self.strict else told
         if isinstance(self.corpus, TextCorpus):
@@ -295,32 +279,3 @@ class Sessions:
     def forget(self, name: str) -> None:
         """End a session if it exists."""
         self._known.pop(name, None)
-
-
-def read_participants(path: Path) -> dict[str, str]:
-    """Read a file with a name and a token on each line, and return the tokens by name.
-
-    Raises ConfigError with all problems, and DataError if the file has no participants.
-    """
-    participants: dict[str, str] = {}
-    wrong = []
-    for number, line in enumerate(lines(path), start=1):
-        fields = line.split()
-        if not fields or fields[0].startswith("#"):
-            continue
-        if len(fields) != 2 or not SESSION_ID.fullmatch(fields[0]) or len(fields[1]) < SHORTEST:
-            wrong.append(f"{path}:{number}: expected a name (letters, digits, . _ -) and a token of {SHORTEST} or more")
-        elif fields[0] in participants or fields[1] in participants.values():
-            wrong.append(f"{path}:{number}: the name or the token occurs on an earlier line")
-        else:
-            participants[fields[0]] = fields[1]
-    if wrong:
-        raise ConfigError(wrong)
-    if not participants:
-        raise DataError(f"{path}: contains no participants")
-    return participants
-
-
-def participant_of(token: bytes, participants: Mapping[str, str]) -> str:
-    """Return the name that a token belongs to, or "" for none; all tokens are compared, in constant time."""
-    return "".join(name for name, other in participants.items() if hmac.compare_digest(token, other.encode()))

@@ -1,4 +1,4 @@
-"""Clients cannot falsify their latencies, and pages of other sites cannot read or reset a session."""
+"""Clients cannot falsify latencies or see hidden text, and pages of other sites cannot read or reset a session."""
 
 import json
 from pathlib import Path
@@ -101,6 +101,36 @@ def test_latency_is_the_same_by_sent_id_and_instance_id(dialect: str, rate: int,
             latencies = latencies.get("Latency", latencies)
             scores.append([latencies[name] for name in ("AL", "AP", "DAL")])
     assert scores[0] == scores[1] == scores[2] and scores[0][0] == pytest.approx(2000, abs=1)
+
+
+# ----------------------------------------------------------------------------------------------------- hidden text
+
+
+MANY = TextCorpus(
+    tuple(tuple(f"w{n}-{i}" for i in range(4 + n % 5)) for n in range(12)), tuple(f"r{n} a b c" for n in range(12))
+)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_results_show_only_words_that_were_read(dialect: str) -> None:
+    """Regression test: a client that requested results before translating had a BLEU of 100 and an AL of -10.4."""
+    with serving(MANY, ServeConfig(dialect=dialect)) as url:
+        service = EvaluationService(url)
+        untold = {"reference": None, "source_length": None, "reference_length": None, "metric": {}}
+        result = get(f"{url}/result?instance_id=3").json()
+        assert result | untold | {"source": ""} == result
+        service.get_src(3)
+        service.send_hypo(3, "word")
+        get(f"{url}/result")  # regression: a request for all scores revealed the sentence's BLEU
+        result = get(f"{url}/result?instance_id=3").json()
+        assert result | untold | {"source": "w3-0"} == result
+        service.send_hypo(3, "</s>")
+        result = get(f"{url}/result?instance_id=3").json()
+        assert result["source"] == "w3-0" and result["source_length"] == 7
+        assert result["metric"]["sentence_bleu"] >= 0 and result["reference"] is None
+        assert not any(
+            ref in get(f"{url}/result?instance_id={n}").text for n in range(12) for ref in ("a b c", f"r{n}")
+        )
 
 
 # --------------------------------------------------------------------------------------------- pages of other sites
