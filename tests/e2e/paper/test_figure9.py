@@ -1,14 +1,40 @@
-"""Figure 9 with missing metrics and stored scores."""
+"""YiSi-1 compared with a straightforward computation, and Figure 9 with missing metrics and stored scores."""
 
+import math
+
+import numpy as np
 import pytest
 import yaml
+from refusals import refused
 from small_ablation import write_small_ablation
 from tables import tables_of
 
 from experiments.ablation.report import main
+from guessers.bert.yisi import YisiConfig, build, rarity, yisi
+from sqa.core.errors import ConfigError
 from sqa.files.yaml_reader import read_yaml
 
 TABLES = tables_of(__file__)
+
+
+def test_yisi_equals_hand_computed_value():
+    rng = np.random.default_rng(0)
+    drawn = [rng.normal(size=(n, 3)) ** 2 for n in (4, 5)]
+    a, b = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in drawn)
+    wa, wb = rng.random(4), rng.random(5)
+    precision = sum(w * max(float(x @ y) for y in b) for w, x in zip(wa, a, strict=True)) / wa.sum()
+    recall = sum(w * max(float(x @ y) for x in a) for w, y in zip(wb, b, strict=True)) / wb.sum()
+    expected = precision * recall / (0.8 * precision + 0.2 * recall)
+    assert yisi(a, wa, b, wb, 0.8) == pytest.approx(expected)
+    assert yisi(a, wa, a, wa, 0.8) == pytest.approx(1)
+    assert yisi(a, wa, b, wb, 1.0) == pytest.approx(recall)  # alpha is the weight of recall
+    assert yisi(a[:0], wa[:0], b, wb, 0.8) == 0
+    assert rarity(0, 9) == pytest.approx(math.log(11)) and rarity(9, 9) == pytest.approx(math.log(2))
+
+
+@pytest.mark.needs("bert")
+def test_unavailable_question_sets_are_named():
+    refused(ConfigError, "yisi1: idf: none of ", build, YisiConfig(idf=()))
 
 
 @pytest.fixture(scope="module")
