@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks import compare_simuleval
+from benchmarks import compare_ctranslate2, compare_simuleval
 from benchmarks.measuring import MODEL, K, Pairs, rate, translator
 from sqa.core.compute import usable
 from sqa.core.registry import GUESSERS
@@ -87,6 +87,7 @@ def main(limit: int | None = None) -> None:
     for package, compare in (
         ("torch", decoding),
         ("simuleval", compare_simuleval.decoding),
+        ("ctranslate2", compare_ctranslate2.decoding),
         ("simuleval", compare_simuleval.latency),
         ("torch", guessing),
         ("elasticsearch", searching),
