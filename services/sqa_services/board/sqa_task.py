@@ -130,7 +130,7 @@ class QuestionTask(Task):
         rows, _ = rows_of(lines_of([model], "submission"), problems)
         if problems:
             shown = joined([problem[:SHOWN_OF_PROBLEM] for problem in problems])
-            raise DataError(f"submission: {shown}; `sqa validate sqa` lists all problems")
+            raise DataError(f"submission: {shown}; `sqa validate sqa` checks a file")
         if not rows:
             raise DataError("submission: has no rows")
 

@@ -53,7 +53,7 @@ def submitted(path: Path) -> object:
     rows = rows_of(records.lines(path), problems)
     if problems:
         raise DataError(f"{path}: {problems[0]}")
-    return [[(row.token, row.g, row.guess) for row in of] for of in rows[0].values()], sorted(rows[0])
+    return [[(row.token, row.g, row.guess) for _, row in of] for of in rows[0].values()], sorted(rows[0])
 
 
 def buzzes(path: Path) -> object:
