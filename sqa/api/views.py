@@ -18,7 +18,7 @@ from sqa.report.figures import log_ranks_at, wins_at
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, style
 from sqa.report.steps import draw_steps
 from sqa.report.viewer import render
-from sqa.report.viewer_data import ViewConfig, page_data
+from sqa.report.viewer_data import page_data
 
 if TYPE_CHECKING:
     from sqa.pipeline.folder import FinishedRun
@@ -66,7 +66,7 @@ class Page:
 
 def viewer(opened: FinishedRun, questions: Sequence[int], height: int) -> Page:
     """Return the viewer's page of some questions, given by their indices."""
-    return Page(render(page_data([opened], list(questions), ViewConfig())), height)
+    return Page(render(page_data([opened], list(questions))), height)
 
 
 def plot_question(trace: QuestionTrace, curve: str, ax: Axes | None) -> Axes:

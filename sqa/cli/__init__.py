@@ -8,9 +8,6 @@ imported when it is called (`COMMANDS` in sqa/core/registry.py), and imports its
 import os
 import sys
 from functools import cache
-from pathlib import Path
-from traceback import extract_tb
-from types import TracebackType
 from typing import Annotated, Any
 
 import typer
@@ -18,11 +15,10 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sqa import __version__
-from sqa.cli.options import SETTINGS, common_options, equip, option, say
+from sqa.cli.options import SETTINGS, equip, option, say
 from sqa.core.compute import CHILD
 from sqa.core.errors import ConfigError, SqaError, on_a_screen
 from sqa.core.own import PACKAGES
-from sqa.core.paths import PACKAGE, ROOT
 from sqa.core.registry import COMMANDS, more_parts
 
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
@@ -30,7 +26,7 @@ PANELS = {  # help lists commands by task; commands of plugins that are not name
     "Start": ("init", "doctor", "config", "questions", "data"),
     "Evaluate": ("run", "sweep", "latency", "ask"),
     "Compare": ("compare", "report", "correlate"),
-    "Look": ("view", "diagnose", "export", "store"),
+    "Look": ("view", "diagnose", "export"),
     "Train": ("train",),
     "Serve": ("serve", "client", "scorer", "validate", "board"),
     "Reproduce": ("reproduce", "ablation", "results"),
@@ -96,16 +92,13 @@ app = typer.Typer(help="Simultaneous translation evaluated by question answering
 
 @cache
 def program() -> Any:
-    """Return the `sqa` command; -q and -v are also accepted before the subcommand: `sqa -q run` is `sqa run -q`."""
-    command = get_command(app)
-    command.params += common_options(frozenset({"-q", "-v"}))
-    return command
+    """Return the `sqa` command."""
+    return get_command(app)
 
 
 def main() -> None:
     """Run the console script; deliberate errors give one line per problem on stderr and no traceback."""
     _use_utf8()
-    sys.excepthook = _in_a_line
     try:
         program()(prog_name="sqa")
     except SystemExit as end:
@@ -133,23 +126,6 @@ def _use_utf8() -> None:
     os.environ.update(CHILD)
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         getattr(stream, "reconfigure", dict)(encoding="utf-8")  # a caller's stream may be no file
-
-
-def _in_a_line(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Print the file, line and text of an exception in user code; with -v or for code of SQA, print the traceback."""
-    ours = (
-        *(ROOT / package for package in (*PACKAGES, "services")),
-        PACKAGE,
-        *map(Path, {sys.prefix, sys.base_prefix}),
-    )
-    frames = [frame for frame in extract_tb(traceback) if not frame.filename.startswith("<")]
-    user_frames = [frame for frame in frames if not any(map(Path(frame.filename).resolve().is_relative_to, ours))]
-    if not user_frames or {"-v", "--verbose"} & set(sys.argv):
-        return sys.__excepthook__(kind, error, traceback)
-    file, folder = Path(user_frames[-1].filename), Path.cwd()
-    where = f"{file.relative_to(folder) if file.is_relative_to(folder) else file}:{user_frames[-1].lineno}"
-    text = " ".join(" ".join([f"{kind.__name__}: {error}", *getattr(error, "__notes__", [])]).split())
-    say(on_a_screen(f"{where}: {user_frames[-1].name}(): {text} (-v shows the traceback)"))
 
 
 def _version(wanted: bool) -> None:

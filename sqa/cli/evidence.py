@@ -282,12 +282,9 @@ def view(
         Path | None, option("--output FILE.html", "Output file; default: view.html in the first RUN.")
     ] = None,
     questions: QuestionIds = None,
-    curve: Annotated[str, option("--curve NAME|FILE", "Expected-wins curve.")] = "qanta2018",
 ) -> None:
     """Write one HTML page that shows runs word by word, offline."""
-    from sqa.report.viewer_data import ViewConfig
-
-    call("sqa.report.viewer:main", runs, output, questions or (), ViewConfig(curve))
+    call("sqa.report.viewer:main", runs, output, questions or ())
 
 
 # ----------------------------------------------------------------------------------------------- sqa results

@@ -1,27 +1,17 @@
-"""Shared code of the command line: arguments of many commands, options of all commands, tables, function calls.
+"""Shared code of the command line: arguments of many commands, formats of tables, function calls.
 
 A command passes its tables, and the names of files that it made, to `sqa.results.show` and `show_lines`.  These print
-TSV in a pipe, aligned columns on a terminal, and JSON or LaTeX with `--json` and `--latex`.  Messages go to stderr:
-`-q` suppresses them except errors, and `-v` adds more.
+TSV in a pipe, aligned columns on a terminal, and JSON or LaTeX with `--json` and `--latex`.  Messages go to stderr.
 """
 
-import contextlib
-import io
-import os
-import resource
 import sys
-import time
-from collections.abc import Iterator
-from contextvars import ContextVar
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import typer.main
+from typer.core import TyperOption
 
-from sqa import __version__
 from sqa.core.paths import CONFIGS, config_file
 from sqa.results import printing
 
@@ -95,96 +85,49 @@ def call(target: str, *arguments: Any) -> None:
         raise typer.Exit(code)
 
 
-# ------------------------------------------------------------------------------------------ options of all commands
+# ------------------------------------------------------------------------------------------ formats of tables
 
 PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout is read by other programs, so they print no tables
 OWN_TEXT = {  # commands that print text in a format of their own instead of tables
     ("export",),
     *(("questions", name) for name in ("show", "make")),
     *(("board", name) for name in ("examples", "register-dataset", "register-model")),
-    ("config", "schema"),
     ("validate", "vist"),
 }
-_META = "sqa.output"  # key of the common options' values in the context
-_VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
+FORMATS = {"json": "Print JSON instead of TSV.", "latex": "Print LaTeX (booktabs)."}
+_STYLE = "sqa.style"  # key of the format in the context
 
 
 def equip(group: Any, parents: tuple[str, ...] = ()) -> Any:
-    """Add the options -q and -v to all commands of a group, and --json and --latex to those that print results."""
+    """Add the options --json and --latex to the commands of a group that print tables."""
     for name, command in group.commands.items():
         full_name = (*parents, name)
         if hasattr(command, "commands"):
             equip(command, full_name)
-        elif not command.context_settings.get("ignore_unknown_options"):  # their arguments belong to other programs
-            _equip(command, tables_too=full_name[0] not in PROTOCOLS and full_name not in OWN_TEXT)
+        elif full_name[0] not in PROTOCOLS and full_name not in OWN_TEXT:
+            _equip(command)
     return group
 
 
-def _equip(command: Any, tables_too: bool) -> None:
+def _equip(command: Any) -> None:
     declared = {name for param in command.params for name in param.opts}
-    wanted = frozenset({"-q", "-v", *(["--latex", "--json"] if tables_too else [])} - declared)
-    command.params += common_options(wanted)
+    command.params += [_format(name) for name in FORMATS if f"--{name}" not in declared]
     invoke = command.invoke
 
     def shown(context: Any) -> Any:
-        options = context.meta.get(_META, {})
-        style = next((style for style in ("json", "latex") if options.get(style)), "")
-        style = style or ("aligned" if tables_too and sys.stdout.isatty() else "tsv")
-        with _talk(bool(options.get("quiet")), bool(options.get("loud"))), printing(style):
+        style = context.meta.get(_STYLE) or ("aligned" if sys.stdout.isatty() else "tsv")
+        with printing(style):
             return invoke(context)
 
     command.invoke = shown
 
 
-def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bool:
-    """Store an option's value for `_equip`; the command's function does not receive it."""
-    if value:
-        context.meta.setdefault(_META, {})[param.name] = value
-    return value
+def _format(name: str) -> TyperOption:
+    """Return the option of a format, which `_equip` reads; the command's function does not receive it."""
 
+    def keep(context: Any, _: Any, wanted: bool) -> None:
+        if wanted:
+            context.meta[_STYLE] = name
 
-@cache
-def common_options(wanted: frozenset[str]) -> tuple[Any, ...]:
-    """Return the common options named in `wanted`; `context.meta` passes their values on to subcommands."""
-
-    def flag(names: str, meaning: str) -> Any:
-        return option(names, meaning, callback=_keep, expose_value=False)
-
-    def common(
-        json: Annotated[bool, flag("--json", "Print JSON instead of TSV.")] = False,
-        latex: Annotated[bool, flag("--latex", "Print LaTeX (booktabs).")] = False,
-        quiet: Annotated[bool, flag("-q --quiet", "Print only errors on stderr.")] = False,
-        loud: Annotated[bool, flag("-v --verbose", "Print more on stderr.")] = False,
-    ) -> None: ...
-
-    app = typer.Typer(add_completion=False)
-    app.command()(common)
-    return tuple(param for param in typer.main.get_command(app).params if wanted & set(param.opts))
-
-
-@contextlib.contextmanager
-def _talk(quiet: bool, loud: bool) -> Iterator[None]:
-    """Suppress messages on stderr (`quiet`), or add version, time and memory (`loud`)."""
-    if quiet:
-        with contextlib.redirect_stderr(io.StringIO()):
-            yield
-        return
-    start, processor = time.perf_counter(), time.process_time()
-    if loud:
-        threads = os.environ.get("OMP_NUM_THREADS", "as chosen by the libraries")
-        say(f"version {__version__}, Python {sys.version.split()[0]}, threads: {threads}")
-    token = _VERBOSE.set(loud)
-    try:
-        yield
-    finally:
-        _VERBOSE.reset(token)
-    if loud:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # KiB on Linux
-        wall, used = time.perf_counter() - start, time.process_time() - processor
-        say(f"{wall:.1f} s, {used:.1f} s of processor time, at most {peak:.0f} MiB")
-
-
-def verbose(line: str) -> None:
-    """Print a line with `say` if `-v` is given."""
-    if _VERBOSE.get():
-        say(line)
+    options: dict[str, Any] = {"default": False, "expose_value": False, "callback": keep, "help": FORMATS[name]}
+    return TyperOption(param_decls=[f"--{name}"], is_flag=True, **options)

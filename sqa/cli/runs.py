@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Limit, Overrides, Runs, Workers, option, say, verbose
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Limit, Overrides, Runs, Workers, option, say
 from sqa.core.errors import ConfigError
-from sqa.results import show
+from sqa.results import Table, show
 
 if TYPE_CHECKING:
     from sqa.pipeline.config import RunConfig
@@ -38,9 +38,7 @@ def run(
     if until == "score":
         _finish(result, runs)
     else:
-        from sqa.cli.data import show_stages
-
-        show_stages(result)
+        _show_stages(result)
 
 
 def _run(
@@ -55,11 +53,7 @@ def _run(
 
         return make_ahead(work, given, progress, workers)
 
-    result = engine.run(_load(path, overrides, limit), Store(runs), until=until, ahead=None if workers == 1 else ahead)
-    for name, stage in result.stages.items():
-        seconds = f" in {result.seconds[name]:.1f} s" if name in result.seconds else ""
-        verbose(f"{name}: {result.made[name]} blocks made{seconds}; {result.store.folder(stage)}")
-    return result
+    return engine.run(_load(path, overrides, limit), Store(runs), until=until, ahead=None if workers == 1 else ahead)
 
 
 def set_threads(path: Path, words: Sequence[str]) -> None:
@@ -105,3 +99,13 @@ def _finish(result: RunResult, runs: Path) -> None:
     answered = f"answered {n} of " if result.answered else ""
     say(f"{answered}{len(result.questions)} questions; report in {folder / saving.REPORT}")
     show(saving.report(result).table())
+
+
+def _show_stages(result: RunResult) -> None:
+    """Print the stages of a run that ended before its scores."""
+    header = ("stage", "questions", "blocks_made", "folder")
+    rows = [
+        (name, len(result.questions), result.made[name], str(result.store.folder(stage)))
+        for name, stage in result.stages.items()
+    ]
+    show(Table(header, rows))

@@ -1,7 +1,5 @@
 """Commands `sqa init` (a folder to start from), `sqa doctor` (the state of this machine) and `sqa config`."""
 
-import contextlib
-import json
 import os
 import platform
 import re
@@ -9,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import astuple
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
 
@@ -18,11 +16,12 @@ import typer
 from sqa import __version__
 from sqa.cli.options import SETTINGS, argument
 from sqa.core.errors import ConfigError
+from sqa.core.packages import requirements, too_new
 from sqa.core.paths import CONFIGS, DATA, PACKAGE, ROOT, cache_dir
 from sqa.results import Table, show, show_lines
 
 start_app = typer.Typer(**SETTINGS)
-config_app = typer.Typer(help="List the keys of configs, or print their JSON Schema.", **SETTINGS)
+config_app = typer.Typer(help="List the keys of configs.", **SETTINGS)
 
 PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
 # commands in the files of `sqa init`
@@ -39,14 +38,6 @@ def config_keys(
     from sqa.cli.config_keys import keys_of
 
     show(Table(("key", "type", "default", "meaning"), [astuple(key) for key in keys_of(kind, name)]))
-
-
-@config_app.command("schema")
-def config_schema() -> None:
-    """Print the JSON Schema of a run's config, for editors."""
-    from sqa.cli.config_keys import json_schema
-
-    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
 @start_app.command()
@@ -120,33 +111,17 @@ def _programs() -> Iterator[Row]:
 
 
 def _packages() -> Iterator[Row]:
-    """Yield the packages that the program needs, then each extra, according to the installed metadata."""
-    try:
-        wanted = [_requirement(text) for text in requires("sqa") or ()]
-    except PackageNotFoundError:
+    """Yield each extra with its missing packages, according to the installed metadata."""
+    extras = requirements()
+    if not extras:
         yield "packages", "n/a", "sqa runs from a folder that is not installed; see pyproject.toml"
-        return
-    with contextlib.suppress(PackageNotFoundError):
-        wanted += [(_requirement(text)[0], "services") for text in requires("sqa-services") or ()]
-    for extra in sorted({extra for _, extra in wanted}, key=lambda extra: (extra != "", extra)):
-        absent = [f"lacks {name}" for name, of in wanted if of == extra and name and not _installed(name)]
-        yield f"[{extra}]" if extra else "packages", "no" if absent else "yes", ", ".join(absent) or "all there"
+    for extra, wanted in sorted(extras.items()):
+        absent = [f"lacks {name}" for name, below in wanted if not too_new(below) and not _installed(name)]
+        yield f"[{extra}]", "no" if absent else "yes", ", ".join(absent) or "all there"
 
 
-def _requirement(text: str) -> tuple[str, str]:
-    """Return ("aiohttp", "serve") for `aiohttp>=3; extra == "serve"`.
-
-    The name is empty for sqa itself, and if the marker excludes this environment.
-    """
-    name, marker = re.match(r"[\w.-]+", text), text.partition(";")[2]
-    extra, bound = re.search(r"extra == .([\w-]+)", marker), re.search(r"python_version (<|>=) .3\.(\d+)", marker)
-    applies = bound is None or (sys.version_info[1] < int(bound[2])) == (bound[1] == "<")
-    return name[0] if name and applies and name[0] != "sqa" else "", extra[1] if extra else ""
-
-
-def _installed(name: str) -> str:
-    """Return the version of a package, or "" if it is not installed."""
+def _installed(name: str) -> bool:
     try:
-        return version(name).partition("+")[0]
+        return bool(version(name))
     except PackageNotFoundError:
-        return ""
+        return False

@@ -28,7 +28,7 @@ SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
 
 
 @cache
-def _requirements() -> dict[str, list[tuple[str, str]]]:
+def requirements() -> dict[str, list[tuple[str, str]]]:
     """Return the requirements of each extra: a distribution, and the Python version that it needs to be below."""
     extras: dict[str, list[tuple[str, str]]] = {}
     with suppress(PackageNotFoundError):  # sqa is not installed
@@ -48,10 +48,15 @@ def installed_by(package: str) -> tuple[str, str]:
     if package in ELSEWHERE:
         return ELSEWHERE[package], ""
     wanted = DISTRIBUTIONS.get(package, package).replace("_", "-").lower()
-    for extra, rows in sorted(_requirements().items(), key=lambda item: (len(item[1]), item[0])):
+    for extra, rows in sorted(requirements().items(), key=lambda item: (len(item[1]), item[0])):
         if found := [below for name, below in rows if name.replace("_", "-").lower() == wanted]:
             return f"sqa[{extra}]", found[0]
     return "", ""
+
+
+def too_new(below: str) -> bool:
+    """Return whether Python is not below a version; "" is no version."""
+    return bool(below) and sys.version_info >= tuple(map(int, below.split(".")))
 
 
 def install_command(wanted: str) -> str:
@@ -77,7 +82,7 @@ def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> 
         package = package.name or getattr(package.__cause__, "name", None) or str(package)
     top = package.partition(".")[0]
     install, below = installed_by(top)
-    if below and sys.version_info >= tuple(map(int, below.split("."))):
+    if too_new(below):
         return ConfigError(f"{what} needs the Python package {top}, which needs a Python version below {below}")
     install = f"sqa[{extra}]" if extra and install else install
     how = f": {install_command(install)}" if install else ", which is not installed"

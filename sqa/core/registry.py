@@ -27,7 +27,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqa.core import own
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -146,14 +146,7 @@ class Registry:
         code = _code(target)
         if type(config) is not self.config_class(name):
             raise ConfigError(f"{self.kind} {own.short(name)!r}: edited since its config was read; read it again")
-        from sqa.core.own.code import printing_to_stderr
-
-        try:
-            with printing_to_stderr():
-                part = _made(build, config)
-        except (OSError, SystemExit) as error:
-            ends = "it calls sys.exit(); raise an error instead: " if isinstance(error, SystemExit) else ""
-            raise DataError(f"{self.kind} {own.short(name)!r}: {ends}{error}") from error
+        part = _made(build, config)
         own.BUILT.append(code)
         return self._checked(own.short(target), code.digest, part, config)
 
@@ -305,7 +298,6 @@ COMMANDS = Registry(  # an entry names a typer.Typer: the group of this name, or
         **dict.fromkeys(("diagnose", "view"), "sqa.cli.evidence:evidence_app"),
         "results": "sqa.cli.evidence:results_app",
         "data": "sqa.cli.data:data_app",
-        "store": "sqa.cli.data:store_app",
         "train": "sqa.cli.train:train_app",
     },
 )

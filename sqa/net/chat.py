@@ -104,7 +104,6 @@ class Chat(Protocol):
     def identity(self) -> str: ...
 
     def complete(self, prompt: Any) -> Reply: ...
-    def served(self) -> str: ...
 
 
 class LanguageModel(Protocol):
@@ -153,7 +152,6 @@ def attempts(first: float, longest: float, number: int) -> Iterator[bool]:
 
 WAIT_FOR_OTHERS = 60.0  # seconds to wait while another run writes
 SAME, LONGER = 10, 40  # prompts of different lengths with one number of tokens, and the range of their characters
-TOLD = (1, 1000, 100_000)  # numbers of cached replies at which they are reported
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     id INTEGER PRIMARY KEY,             -- in the order of arrival
@@ -205,12 +203,6 @@ class Cache:
             )
             return Reply(*file.execute(_REPLY, [key]).fetchone())
 
-    def days(self, source: str) -> str:
-        """Return the dates between which a source's replies arrived."""
-        with self._open() as file:
-            days = file.execute("SELECT MIN(day), MAX(day) FROM replies WHERE source = ?", [source])
-            return " to ".join(dict.fromkeys(days.fetchone()))
-
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Open the file for one transaction, creating it if needed.
@@ -249,7 +241,7 @@ class CachedChat:
 
     def __init__(self, chat: Chat, cache: Cache) -> None:
         self.chat, self.cache = chat, cache
-        self._plateau, self._asked, self._old = Plateau(), 0, 0
+        self._plateau = Plateau()
 
     @property
     def identity(self) -> str:
@@ -283,22 +275,11 @@ class CachedChat:
                     "raise it to continue (finished replies are stored)"
                 )
             replies |= self._send(missing)
-        self._report(keys, len(keys) - len(missing))
         for prompt, key in keys.items():
             if self._plateau.seen(characters(prompt), replies[key].prompt_tokens):
                 cut = f"longer prompts still cost {replies[key].prompt_tokens} tokens, so the server may cut them"
                 tqdm.write(f"sqa: llm: {cut}; raise the server's context size", file=sys.stderr)
         return {prompt: replies[key] for prompt, key in keys.items()}
-
-    def _report(self, keys: Mapping[P, str], old: int) -> None:
-        """Print how many replies came from the cache, at the first one and whenever their number has multiplied."""
-        before, self._old, self._asked = self._old, self._old + old, self._asked + len(keys)
-        if any(before < number <= self._old for number in TOLD):
-            since = self.cache.days(self.chat.identity)
-            said = f"{self._old} of {self._asked} replies so far from the cache of {since} ({self.cache.path})"
-            now = self.chat.served() if before == 0 else ""
-            now = f"; the server now serves {now}" if now else ""
-            tqdm.write(f"sqa: llm: {said}{now}; another endpoint.label asks again", file=sys.stderr)
 
     def _send(self, missing: Mapping[P, str]) -> dict[str, Reply]:
         """Send as many requests concurrently as the chat allows; return a dict that maps keys to replies."""

@@ -17,9 +17,7 @@ import re
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property
-from http.client import HTTPException
 from typing import TYPE_CHECKING, Annotated, Any, Literal
-from urllib.request import urlopen
 
 from msgspec import Meta
 
@@ -147,16 +145,6 @@ class Endpoint:
                 return Reply("", None, None, FILTERED)
             raise self._refusal(error.response) from error
         return self._reply(answer.text)
-
-    def served(self) -> str:
-        """Return what the server lists at /models in place of the model; "" if the model, or nothing in two seconds."""
-        try:
-            with urlopen(f"{self.config.base_url.rstrip('/')}/models", timeout=2) as answer:
-                listed = {model["id"]: model.get("root") for model in json.loads(answer.read(1 << 20))["data"]}
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, HTTPException):
-            return ""
-        root = listed.get(self.config.model, ", ".join(map(str, listed)))
-        return "" if root in (None, self.config.model) else str(root)[:100]
 
     def _sdk(self) -> "openai.OpenAI":
         """Return the SDK's client, which is created at the first request."""

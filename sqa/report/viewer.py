@@ -24,7 +24,7 @@ from sqa.pipeline.folder import FinishedRun, open_run
 from sqa.pipeline.paired import on_other_questions
 from sqa.report.data import check_distinct
 from sqa.report.html import page_file, rendered, source_hash
-from sqa.report.viewer_data import ViewConfig, page_data
+from sqa.report.viewer_data import page_data
 from sqa.results import show_lines
 
 UPLOT = "1.6.32"
@@ -35,15 +35,13 @@ STYLES = ("uPlot.min.css", "page.css")
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
-def main(
-    runs: Sequence[Path], output: Path | None = None, questions: Collection[str] = (), config: ViewConfig | None = None
-) -> None:
+def main(runs: Sequence[Path], output: Path | None = None, questions: Collection[str] = ()) -> None:
     """Write the page of one or more runs on the same questions and print its path; notes go to stderr.
 
     questions: ids of the questions to show; empty = all.
     """
     opened = open_runs(runs)
-    data = page_data(opened, _wanted(opened[0], questions), config or ViewConfig())
+    data = page_data(opened, _wanted(opened[0], questions))
     output = output or opened[0].folder / DEFAULT_OUTPUT
     page = render(data)
     write_text(output, page)

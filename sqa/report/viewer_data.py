@@ -27,8 +27,7 @@ decisions.  "traces" has one entry per question, in the same order.  With n step
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +48,7 @@ from sqa.questions.measures import summary_of as answerable
 from sqa.report.data import described, doubt, run_names
 
 VERSION = 1  # version of this layout
+CURVE = "qanta2018"
 GRID = 101  # points of the expected-wins curve
 DIGITS = 4  # significant digits of scores
 GUESSES = 5  # guesses per step
@@ -57,20 +57,13 @@ ERRORS = DiagnoseConfig()
 Pages = dict[str, int]  # title -> its index, in the order of first use
 
 
-@dataclass(frozen=True, slots=True)
-class ViewConfig:
-    """Settings of the viewer's page."""
-
-    curve: Annotated[str, "a published expected-wins curve, or a curve file (.json)"] = "qanta2018"
-
-
-def page_data(runs: Sequence[FinishedRun], indices: Sequence[int], config: ViewConfig) -> dict[str, Any]:
+def page_data(runs: Sequence[FinishedRun], indices: Sequence[int]) -> dict[str, Any]:
     """Return the page's data for the questions at `indices`, in that order; all runs have the same questions."""
     pages: Pages = {}
     names = run_names([run.folder for run in runs])
     shown = [_run(run, name, indices, pages) for run, name in zip(runs, names, strict=True)]
     questions = [runs[0].questions[index] for index in indices]
-    curve = curve_named(config.curve)
+    curve = curve_named(CURVE)
     t = np.linspace(0, 1, GRID)
     return {
         "version": VERSION,

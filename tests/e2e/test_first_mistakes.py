@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from doubles import write_questions
-from outcome import Command, process
+from outcome import Command
 
 import sqa
 from sqa import cli
@@ -84,19 +84,6 @@ def test_every_result_names_an_unsuitable_buzzer(folder: Path, command: Command)
 @pytest.mark.parametrize(("name", "keys"), [("hold", ["n"]), ("wait-k", ["k"]), ("local-agreement", ["n"])])
 def test_config_keys_lists_the_keys_of_a_policy(name: str, keys: list[str], command: Command) -> None:
     assert [line.split("\t")[0] for line in command("config", "keys", "policy", name).out.splitlines()[1:]] == keys
-
-
-def test_exception_in_a_user_part_names_file_and_line(folder: Path) -> None:
-    def said(*more: str) -> str:
-        outcome = process("run", "own.yaml", *more, cwd=folder)
-        assert outcome.code == 1
-        return outcome.err
-
-    short = said().splitlines()
-    where = "in mine.py:Guesser: guess() (-v shows the traceback)"
-    assert short[-1] == f"sqa: mine.py:3: <listcomp>(): ZeroDivisionError: division by zero {where}"
-    assert not any("Traceback" in line for line in short)
-    assert "Traceback" in said("-v") and "sqa/pipeline/engine.py" in said("-v")
 
 
 def test_replacing_the_run_of_an_edited_part_is_reported(folder: Path, command: Command) -> None:

@@ -105,7 +105,7 @@ def test_wheel_runs_bundled_config_view_and_log(user: User) -> None:
     config = {**read_yaml(ROOT / "configs" / "mini_es_wait6_bm25.yaml"), "dataset": str(user.folder / "question.jsonl")}
     ours = sqa.run(config, runs=user.folder / "ours", progress=False)
     assert f"\nal\t{ours.metrics['al']:.6f}\t" in report  # equal to the value from the repository
-    assert user.sqa("view", "runs/first", "-q") == "runs/first/view.html\n"
+    assert user.sqa("view", "runs/first") == "runs/first/view.html\n"
     log = user.sqa("export", "runs/first", "--to", "instances.log", "--output", "log").strip()
     back = user.sqa(*run, "name=back", f"translator={{name: recorded, file: {log}}}")
     assert back == report

@@ -138,7 +138,7 @@ TABLE = (by.table_cell, by.table_cell, *by.BYTES)
 TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 
 
-TRANSLATE = ("run", "{}/c.yaml", "--until", "translate", "--runs", "{}/runs", "-q")
+TRANSLATE = ("run", "{}/c.yaml", "--until", "translate", "--runs", "{}/runs")
 EMPTY = (2).to_bytes(8, "little") + b"{}"  # a safetensors file without tensors
 SEGMENTS = [Segment(id, "a", "b", "c") for id in ("one", "two")]
 CONFIGS: dict[str, Callable[[Path], object]] = {  # a bundled config of each kind -> the function that reads it

@@ -136,7 +136,6 @@ class ChatServer:
         self.prompts: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
-        self.models = ["tiny"]  # as listed at /models
         self.headers: list[dict[str, str]] = []
         self.most_at_a_time = 0
         self._under_way = 0
@@ -185,12 +184,6 @@ class ChatServer:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                body = json.dumps({"data": [{"id": name} for name in server.models]}).encode()
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(body)
-
             def do_POST(self) -> None:
                 data = self.rfile.read(int(self.headers["Content-Length"]))
                 server.headers.append(dict(self.headers))

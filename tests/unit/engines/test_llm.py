@@ -244,19 +244,6 @@ def test_prompts_that_stop_costing_more_give_a_warning(tmp_path, capsys, most, w
     assert capsys.readouterr().err.count("longer prompts still cost 40 tokens") == warned
 
 
-def test_cached_replies_are_reported_with_their_date(tmp_path, capsys):
-    with ChatServer(translating) as server:
-        translator(server, tmp_path, policy="wait-k", k=3).translate_batch(QUESTIONS)
-        assert "from the cache" not in capsys.readouterr().err
-        translator(server, tmp_path, policy="wait-k", k=3).translate_batch(QUESTIONS)
-        [told] = [line for line in capsys.readouterr().err.splitlines() if "from the cache" in line]
-        server.models = ["other"]
-        translator(server, tmp_path, policy="wait-k", k=3).translate_batch(QUESTIONS)
-        assert "; the server now serves other; another" in capsys.readouterr().err
-    assert "now serves" not in told
-    assert re.search(r"\d+ of \d+ replies so far from the cache of \d{4}-\d\d-\d\d .*kept.*endpoint.label", told)
-
-
 WRONG = TABLES["wrong"]
 
 

@@ -20,7 +20,7 @@ from sqa.diagnose.pearmut import campaign
 from sqa.pipeline.folder import open_run
 from sqa.report import viewer, viewer_data
 from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
-from sqa.report.viewer_data import ViewConfig, page_data
+from sqa.report.viewer_data import page_data
 
 TABLES = tables_of(__file__)
 
@@ -39,7 +39,7 @@ def data_in(page: str) -> dict:
 @pytest.mark.usefixtures("aligned")
 def test_page_data_equal_the_traces(tmp_path: Path) -> None:
     run = open_run(make(tmp_path, "wait2", k=2))
-    data = page_data([run], [0, 2], ViewConfig())
+    data = page_data([run], [0, 2])
     assert [question["id"] for question in data["questions"]] == ["q0", "q2"]
     assert data["questions"][0]["sentences"] == ["el país llamado Spain era grande", "ganó contra France después"]
     [shown] = data["runs"]
@@ -66,7 +66,7 @@ def test_page_data_equal_the_traces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("buzzer", "expected"), TABLES["threshold_explains_every_buzz_or_is_null"])
 def test_threshold_explains_every_buzz_or_is_null(tmp_path: Path, buzzer: object, expected: float | None) -> None:
-    [shown] = page_data([open_run(make(tmp_path, "one", buzzer=buzzer))], [0], ViewConfig())["runs"]
+    [shown] = page_data([open_run(make(tmp_path, "one", buzzer=buzzer))], [0])["runs"]
     assert shown["threshold"] == expected
 
 
@@ -75,7 +75,7 @@ def test_retractions_and_empty_questions_are_kept(tmp_path: Path) -> None:
     emissions = (Emission(0, "a", 1, False), Emission(0, "", 1, False, erase=1), Emission(0, "b", 1, True))
     question = run.questions[2]
     run = replace(run, traces=[QuestionTrace(question, emissions), QuestionTrace(question, ())])
-    [shown] = page_data([run], [0, 1], ViewConfig())["runs"]
+    [shown] = page_data([run], [0, 1])["runs"]
     assert [trace["w"] for trace in shown["traces"]] == ["a  b", None]
     assert [trace["s"] for trace in shown["traces"]] == [[1, 0, 0], []] and shown["traces"][0]["e"] == {1: 1}
     assert not shown["guessed"] and {"no guesser ran", "no buzzer ran"} <= set(shown["notes"])
@@ -84,7 +84,7 @@ def test_retractions_and_empty_questions_are_kept(tmp_path: Path) -> None:
 def test_no_text_can_end_the_script(tmp_path: Path) -> None:
     assert as_script({"a": "</script><!--&\u2028\u2029"}) == (r'{"a":"\u003c/script\u003e\u003c!--\u0026\u2028\u2029"}')
     refused(ValueError, "not JSON compliant", as_script, {"a": float("nan")})
-    data = page_data([open_run(make(tmp_path, "one"))], [0, 1, 2], ViewConfig())
+    data = page_data([open_run(make(tmp_path, "one"))], [0, 1, 2])
     page = render(data)
     assert EVIL not in page
     assert page.count("</script>") == 2
@@ -127,5 +127,3 @@ def test_other_runs_or_questions_are_refused(tmp_path: Path, monkeypatch: pytest
     refused(ConfigError, "is not the folder of a finished run", main, [tmp_path])
     refused(ConfigError, "'q9' is not a question of .*, did you mean 'q", main, [run], questions=["q9"])
     assert not (run / viewer.DEFAULT_OUTPUT).exists()
-    message = "must be one of .* or a curve file"
-    refused(ConfigError, message, page_data, [open_run(run)], [0], ViewConfig(curve="nobody"))
