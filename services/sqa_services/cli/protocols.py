@@ -153,7 +153,7 @@ def scorer(
 def validate_vist(context: typer.Context) -> None:
     """Evaluate a submission to the VIST challenge.
 
-    The arguments are -testFile F -gsFile G [--template T] [--all-errors].
+    The arguments are -testFile F -gsFile G [--template T].
     """
     call("sqa_services.protocols.vist:main", context.args)
 

@@ -1,6 +1,6 @@
 """The evaluator of the VIST challenge (NAACL 2018): the same checks, messages, order and exit codes, and its score.
 
-    -testFile F -gsFile G [--template T] [--all-errors]
+    -testFile F -gsFile G [--template T]
 
 The score is the mean over photo sequences of the best METEOR (task hter, text as it is) against any human story.  It
 may differ from the original's by 1e-6, and files must be strict JSON.
@@ -12,7 +12,6 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +22,6 @@ from sqa_services.protocols.external import HTER_ARGUMENTS, External, start_mete
 
 T = TypeVar("T")
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
-SYNTAX = "Incorrect JSON syntax (JsonSyntaxException)."
 LONGEST_KEY = 1000  # maximum number of characters of a photo sequence in a message
 _BAR_STANDS = "\ue07c"  # private character that replaces a bar in text for METEOR
 
@@ -36,23 +34,11 @@ class Uncaught(SqaError):
     """A problem at which the original program ends with a Java exception."""
 
 
-class _Ended(Exception):
-    """The evaluation ended with a reported problem."""
+class Problem(SqaError):
+    """A problem of the submission, in the words of the original program; the first one ends the evaluation."""
 
-
-@dataclass(slots=True)
-class Report:
-    """Problems, printed when they are found."""
-
-    all_errors: bool
-    problems: int = 0
-
-    def problem(self, message: str, key: str | None = None) -> None:
-        """Report a problem; the first problem ends the evaluation unless all are requested."""
-        self.problems += 1
-        print(f"[Error] {message}" + ("" if key is None else f" Photo seq: {key:.{LONGEST_KEY}}"), flush=True)
-        if not self.all_errors:
-            raise _Ended
+    def __init__(self, message: str, key: str | None = None) -> None:
+        super().__init__(f"[Error] {message}" + ("" if key is None else f" Photo seq: {key:.{LONGEST_KEY}}"))
 
 
 def main(words: Sequence[str], start: Callable[[], External] | None = None) -> int:
@@ -60,48 +46,43 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
     if "--help" in words:
         print(__doc__)
         return 0
-    paths, flags = parse_arguments(words)
+    paths = parse_arguments(words)
     if not {"-testFile", "-gsFile"} <= paths.keys():
         print(USAGE, file=sys.stderr)
         return 1
-    report = Report("--all-errors" in flags)
     try:
-        _evaluate(paths, report, start or (lambda: start_meteor(HTER_ARGUMENTS)))
+        _evaluate(paths, start or (lambda: start_meteor(HTER_ARGUMENTS)))
+    except Problem as problem:
+        print(problem, flush=True)
+        return 1
     except (Uncaught, DataError) as error:
         print(f"sqa: {error}", file=sys.stderr)
         return 1
-    except _Ended:
-        pass
-    return 1 if report.problems else 0
+    return 0
 
 
-def parse_arguments(words: Sequence[str]) -> tuple[dict[str, Path], set[str]]:
-    """Return files and flags, or no files if the original prints its usage.  Unknown words are ignored."""
+def parse_arguments(words: Sequence[str]) -> dict[str, Path]:
+    """Return the files, or none if the original prints its usage.  Unknown words are ignored."""
     paths: dict[str, Path] = {}
-    flags: set[str] = set()
     remaining = iter(words)
     for word in remaining:
         new = word in ("-testFile", "-gsFile", "--template") and word not in paths
         if new and (value := next(remaining, None)) is not None:
             paths[word] = Path(value)
-        elif word == "--all-errors":
-            flags.add(word)
         elif word.startswith("-"):
-            return {}, set()
-    return paths, flags
+            return {}
+    return paths
 
 
-def _evaluate(paths: Mapping[str, Path], report: Report, start: Callable[[], External]) -> None:
+def _evaluate(paths: Mapping[str, Path], start: Callable[[], External]) -> None:
     gold = _trusted(paths["-gsFile"], gold_stories)
     if "--template" in paths:
         template = {story.key for story in _trusted(paths["--template"], submission)}
         gold = {key: stories for key, stories in gold.items() if key in template}
-    submitted = _submitted(paths["-testFile"], report)
+    submitted = _submitted(paths["-testFile"])
     for key in gold:
-        if submitted.get(key) is None:
-            report.problem("One story is missing in this submission.", key)
-    if report.problems:
-        return
+        if key not in submitted:
+            raise Problem("One story is missing in this submission.", key)
     print("[Passed] All required stories are submitted.", flush=True)
     scores: dict[str, float] = {}
     with start() if gold else nullcontext() as program:
@@ -158,27 +139,23 @@ def submission(document: Any) -> list[Story]:
     return [story for story in parsed if story is not None]
 
 
-def _submitted(path: Path, report: Report) -> dict[str, str]:
+def _submitted(path: Path) -> dict[str, str]:
     """Return the stories by photo sequence."""
     try:
         stories = submission(_document(path))
     except JsonSyntax as error:
-        if report.all_errors:
-            print(f"sqa: {path}: {error}", file=sys.stderr)
-        report.problem(SYNTAX)
-        raise _Ended from error
+        raise Problem("Incorrect JSON syntax (JsonSyntaxException).") from error
     for story in stories:
         if story.album_id is None or story.photo_sequence is None or story.story_text_normalized is None:
-            report.problem("One story is missing some attributes.", story.key)
+            raise Problem("One story is missing some attributes.", story.key)
     by_key: dict[str, str] = {}
     for story in stories:
-        if story.key in by_key:
-            report.problem("One photo sequence has more than one stories.", story.key)
-        elif story.key is not None:  # a missing key is already reported
-            by_key[story.key] = story.story_text_normalized or ""
-    if not report.problems:
-        print("[Passed] Test file is in valid JSON syntax.", flush=True)
-        print("[Passed] Each photo sequence has only one story.", flush=True)
+        key = _key(story.photo_sequence or ())
+        if key in by_key:
+            raise Problem("One photo sequence has more than one stories.", key)
+        by_key[key] = story.story_text_normalized or ""
+    print("[Passed] Test file is in valid JSON syntax.", flush=True)
+    print("[Passed] Each photo sequence has only one story.", flush=True)
     return by_key
 
 
