@@ -1,7 +1,6 @@
 """The keys of a part's config as a table, from the dataclass that the loader reads and its annotations."""
 
 import json
-from dataclasses import dataclass
 
 from sqa.core import schema
 from sqa.core.errors import ConfigError
@@ -12,17 +11,10 @@ from sqa.metrics import all_names
 KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY, "policy": POLICIES}
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of a config, as `sqa config keys` prints it."""
-
-    key: str
-    type: str
-    default: str  # "required" if there is no default
-    meaning: str  # empty if the class has no help for the key
+Row = tuple[str, str, str, str]  # key, type, default ("required" if there is none), meaning
 
 
-def keys_of(kind: str, name: str) -> list[Key]:
+def keys_of(kind: str, name: str) -> list[Row]:
     """Return the keys of a part, in the order of its dataclass; raises ConfigError for an unknown kind or name."""
     if kind == "metric":
         every = all_names()
@@ -32,7 +24,7 @@ def keys_of(kind: str, name: str) -> list[Key]:
         raise ConfigError(f"unknown kind {kind!r}{did_you_mean(kind, KINDS)}; known: {', '.join(KINDS)}")
     shown = schema.keys(KINDS[kind].config_class(name)).values()
     return [
-        Key(key.name, describe(key.hint), _default(key), key.help)
+        (key.name, describe(key.hint), _default(key), key.help)
         for key in shown
         if kind != "policy" or ":" in name or key.name in ("k", "n")
     ]

@@ -13,6 +13,7 @@ from sqa.cli.options import (
     DEFAULT_RUNS,
     SETTINGS,
     Config,
+    Delays,
     Json,
     Metrics,
     Overrides,
@@ -20,6 +21,7 @@ from sqa.cli.options import (
     RunFolder,
     Runs,
     SchedulerOption,
+    Segmentation,
     StoreOption,
     Workers,
     argument,
@@ -44,14 +46,8 @@ Convention = Annotated[
     str | None,
     option("--convention", "Formulas to use; see docs/latency.md.  Default: simuleval-1.1; of segments: omnisteval."),
 ]
-Delays = Annotated[
-    Literal["auto", "text", "speech"], option("--source", "Unit of delays: words of text, or milliseconds of speech.")
-]
 LineSources = Annotated[
     Path | None, option("--sources FILE", "With --facts, --questions: file with a source for each line.")
-]
-Segmentation = Annotated[
-    Path | None, option("--segments FILE", "Cut whole recordings into these segments first, with SoftSegmenter.")
 ]
 Language = Annotated[str | None, option("--lang LANG", "With --segments: language of the tokenizer, such as de.")]
 Computing = Annotated[

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,6 +15,7 @@ from sqa.cli.options import (
     Config,
     Levels,
     Metrics,
+    Output,
     Resamples,
     RunFolder,
     Runs,
@@ -25,6 +25,7 @@ from sqa.cli.options import (
     argument,
     option,
     say,
+    write_lines,
 )
 from sqa.cli.runs import set_threads
 from sqa.results import Frame, Table, show, show_lines
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 finished_app = typer.Typer(**SETTINGS)
 
 Axes = Annotated[list[str], argument("KEY=VALUE,VALUE...", "Values to combine: k=3,6,9 guesser=bm25,gru.")]
-Output = Annotated[Path | None, option("--output FILE", "Output file; default: stdout.", show_default=False)]
 Unit = Annotated[Literal["sentence", "question"], option("--unit", "Unit of a line.")]
 
 
@@ -143,19 +143,9 @@ def export(
     from sqa.pipeline.folder import open_run
 
     if to == "pearmut":
-        return _write([import_module("sqa.diagnose.pearmut").campaign(open_run(run))], output)
+        return write_lines([import_module("sqa.diagnose.pearmut").campaign(open_run(run))], output)
     traces = open_run(run).traces
     if to == "instances.log":
         show_lines(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))
     else:
-        _write(out.lines(traces, to, side, unit), output)
-
-
-def _write(lines: Iterable[str], output: Path | None) -> None:
-    from sqa.files.atomic import write_text
-
-    if output is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    else:
-        write_text(output, "".join(f"{line}\n" for line in lines))
-        show_lines(output)
+        write_lines(out.lines(traces, to, side, unit), output)

@@ -5,15 +5,16 @@ TSV in a pipe, aligned columns on a terminal, and JSON or LaTeX with `--json` an
 """
 
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperOption
 
 from sqa.core.paths import CONFIGS, config_file
-from sqa.results import printing
+from sqa.results import printing, show_lines
 
 SETTINGS: dict[str, Any] = {
     "no_args_is_help": True,
@@ -68,6 +69,13 @@ StoreOption = Annotated[
     option("--store DIR", "Folder of the stored blocks with --scheduler; default: --runs.", file_okay=False),
 ]
 Workers = Annotated[int | None, option("--workers N", "Number of processes; default: one for each processor.", min=1)]
+Output = Annotated[Path | None, option("--output FILE", "Output file; default: stdout.", show_default=False)]
+Delays = Annotated[
+    Literal["auto", "text", "speech"], option("--source", "Unit of delays: words of text, or milliseconds of speech.")
+]
+Segmentation = Annotated[
+    Path | None, option("--segments FILE", "Cut whole recordings into these segments first, with SoftSegmenter.")
+]
 DEFAULT_RUNS = Path("runs")
 
 
@@ -75,6 +83,17 @@ def say(*lines: object) -> None:
     """Print lines to stderr, each prefixed with `sqa: `."""
     for line in lines:
         print(f"sqa: {line}", file=sys.stderr)
+
+
+def write_lines(lines: Iterable[str], output: Path | None) -> None:
+    """Write lines to a file and print its name, or print the lines."""
+    from sqa.files.atomic import write_text
+
+    if output is None:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+    else:
+        write_text(output, "".join(f"{line}\n" for line in lines))
+        show_lines(output)
 
 
 def call(target: str, *arguments: Any) -> None:

@@ -1,7 +1,6 @@
 """Commands `sqa questions` (print a question set, make questions) and `sqa ask` (find out when they are answered)."""
 
 import json
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,7 +8,18 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from sqa.cli.options import SETTINGS, Limit, Resamples, argument, option, say
+from sqa.cli.options import (
+    SETTINGS,
+    Delays,
+    Limit,
+    Output,
+    Resamples,
+    Segmentation,
+    argument,
+    option,
+    say,
+    write_lines,
+)
 from sqa.core.errors import ConfigError
 from sqa.results import show, show_lines
 
@@ -27,7 +37,6 @@ questions_app = typer.Typer(
 )
 ask_app = typer.Typer(**SETTINGS)
 
-Output = Annotated[Path | None, option("--output FILE", "Output file; default: stdout.", show_default=False)]
 References = Annotated[Path | None, option("--references FILE", "Reference translation, one line per segment.")]
 Sources = Annotated[Path | None, option("--sources FILE", "Source text, one line per segment.")]
 Endpoint = Annotated[
@@ -79,17 +88,7 @@ def show_questions(
         raise ConfigError("--pairs: already has the references; omit --references")
     part: Part = "pairs" if pairs else "references" if references else "sources"
     lines = question_texts(load_questions(name, limit), part, "question" if by_question else "sentence")
-    _write("".join(f"{line}\n" for line in lines), output)
-
-
-def _write(text: str, output: Path | None) -> None:
-    from sqa.files.atomic import write_text
-
-    if output is None:
-        sys.stdout.write(text)
-    else:
-        write_text(output, text)
-        show_lines(output)
+    write_lines(lines, output)
 
 
 @questions_app.command("make")
@@ -137,7 +136,7 @@ def make_questions(
     made = make(writer, texts, read, pair, before)
     dropped = ", ".join(f"{n} {reason}" for reason, n in made.header["dropped"].items() if n)
     say(f"{len(made.questions)} questions about {len(texts)} segments; dropped: {dropped or 'none'}")
-    _write(made.text(), output)
+    write_lines(made.text().split("\n")[:-1], output)
 
 
 @ask_app.command()
@@ -146,13 +145,8 @@ def ask(
     questions: Annotated[Path, option("--questions FILE", "Questions, made by sqa questions make.")],
     references: References = None,
     sources: Sources = None,
-    segments: Annotated[
-        Path | None, option("--segments FILE", "Cut whole recordings into these segments first, with SoftSegmenter.")
-    ] = None,
-    source: Annotated[
-        Literal["auto", "text", "speech"],
-        option("--source", "Unit of delays: words of text, or milliseconds of speech."),
-    ] = "auto",
+    segments: Segmentation = None,
+    source: Delays = "auto",
     compare: Annotated[bool, option("--compare", "Print the paired differences of the logs instead.")] = False,
     answers: Annotated[Path | None, option("--answers FILE", "Also write every answer there, as JSON lines.")] = None,
     plot: Annotated[Path | None, option("--plot FILE.png", "Also draw the share answered over time.")] = None,
@@ -194,7 +188,7 @@ def ask(
         say(*(f"{kind}: {n} replies" for kind, n in sorted(asking.problems.items()) if n))
     if answers:
         lines = (json.dumps(record, ensure_ascii=False) for record in measures.records(systems))
-        _write("".join(f"{line}\n" for line in lines), answers)
+        write_lines(lines, answers)
     if plot:
         show_lines(*import_module("sqa.report.curves").draw_answered(systems, plot))
     if compare:

@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import astuple
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +36,7 @@ def config_keys(
     """List the keys of a component with type, default and meaning."""
     from sqa.cli.config_keys import keys_of
 
-    show(Table(("key", "type", "default", "meaning"), [astuple(key) for key in keys_of(kind, name)]))
+    show(Table(("key", "type", "default", "meaning"), keys_of(kind, name)))
 
 
 @start_app.command()

@@ -17,8 +17,6 @@ from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.own import short
 from sqa.core.registry import did_you_mean
 from sqa.core.schema import FULL, K
-from sqa.data import datasets, download
-from sqa.files.atomic import file_digest
 from sqa.files.store import Store, digest
 from sqa.pipeline import folder as runs
 from sqa.pipeline import paired, saving
@@ -31,7 +29,6 @@ from sqa.results import Row, Table
 _TRAINING = re.compile(
     r"(k(\d+|full)-)?seed-?\d+"
 )  # names a training in the path of a model: runs/smt/NAME/k3-seed0/model
-_HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question set -> its name in the manifest, if different
 
 
 class Gap(NamedTuple):
@@ -206,35 +203,7 @@ def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], li
     return tuple(components), gaps
 
 
-# ---------------------------------------------------------------------------------------------- data, parts, settings
-
-
-def data_files(run: Reported) -> tuple[list[tuple[str, str, str]], list[Gap]]:
-    """Return (name, sha256, source of the hash) of the question file and of all files in the config, and gaps."""
-    config = run.saved.config
-    name = config.dataset.name
-    parts = [part for part in (config.translator, config.guesser, config.buzzer, *config.quality) if part is not None]
-    texts = dict.fromkeys(text for part in parts for text in _texts(to_mapping(part)))
-    beside = [Path(text) for text in texts if len(text) < 4096 and Path(text).is_file()]
-    files, gaps = [], []
-    listed = {entry.name: entry for entry in download.entries()}
-    if name.startswith("mini-") and name in datasets.question_sets():
-        files.append((name, file_digest(datasets.MINI), "bundled, CC0-1.0"))
-    elif (entry := listed.get(_HUMAN_BUZZES.get(name, name))) is not None:
-        files.append((entry.name, entry.sha256, f"data manifest, {entry.licence}"))
-    elif Path(name).is_file():
-        beside.insert(0, Path(name))
-    else:
-        gaps.append(Gap(f"sha256 of {Path(name).name}", (run.label,), "the file of the questions is missing here"))
-    return [*files, *((path.name, file_digest(path), "the current file") for path in beside)], gaps
-
-
-def _texts(value: Any) -> list[str]:
-    """Return all non-empty strings in nested mappings and lists."""
-    if isinstance(value, str):
-        return [value] if value else []
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for item in inner for text in _texts(item)]
+# ---------------------------------------------------------------------------------------------- parts, settings
 
 
 def changes(first: RunConfig, other: RunConfig) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@
     main([Path("runs/a"), Path("runs/b")], output=Path("report"))
 
     report/report.md       tables of all metrics with 95% intervals, paired tests against the first run, figures, gaps,
-                           signatures, data hashes, fingerprints of translators, guessers and buzzers, versions, configs
+                           signatures, fingerprints of questions, translators, guessers and buzzers, versions, configs
     report/report.html     the same as one page that needs no network
     report/*.png .pdf .csv the figures, and the numbers drawn in them
 
@@ -29,7 +29,7 @@ from sqa.metrics import TARGETS
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.paired import ComparisonRow
 from sqa.pipeline.saving import COUNTED, RESAMPLES
-from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
+from sqa.report.data import Component, Gap, Reported, changes, compared, described, groups_of, read_runs
 from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain
 from sqa.report.plots import Drawn
@@ -65,7 +65,7 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
     """Return the Markdown text, its figures (written to `folder`), and the missing values."""
     gaps = [gap for run in reported for gap in _gaps(run)]
     figures: list[Drawn] = []
-    groups, files = [], []
+    groups = []
     of_questions = groups_of(reported)
     for i, group in enumerate(of_questions):
         differences, missing = _differences(group)
@@ -82,10 +82,6 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
                 "differences": differences,
             }
         )
-    for run in (run for group in of_questions for run in group):
-        rows, missing = data_files(run)
-        files += rows
-        gaps += missing
     config = dump_yaml(to_mapping(reported[0].saved.config)).rstrip("\n")
     text = _template(reported).render(
         title=title(reported),
@@ -94,7 +90,6 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
         groups=groups,
         gaps=_reasons(gaps),
         signatures=_signatures(reported),
-        files=dict.fromkeys(files),
         components=_components(reported),
         program=f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})",
         fence="`" * max(3, 1 + max(map(len, re.findall("`+", config)), default=0)),

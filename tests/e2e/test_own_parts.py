@@ -63,7 +63,7 @@ def test_dataclass_fields_are_the_keys_of_a_part(mine: Path) -> None:
     assert guessed(page="Spain", score=1.0) == ("Spain", 1.0, 1)
     (mine / "mine.py").write_text(SAME.replace("[(self.page, self.score)]", "[(self.page, 2.0)]"), encoding="utf-8")
     assert guessed(page="Spain", score=1.0) == ("Spain", 2.0, 1)
-    assert [(key.key, key.default, key.meaning) for key in keys_of("guesser", f"{mine}/mine.py:Same")] == [
+    assert [(key, default, meaning) for key, _, default, meaning in keys_of("guesser", f"{mine}/mine.py:Same")] == [
         ("page", "required", ""),
         ("score", "0.5", "of every guess"),
     ]
