@@ -7,8 +7,8 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -22,54 +22,16 @@ def atomic(path: Path) -> Iterator[Path]:
     Each writer has its own temporary file, so the last writer to finish wins.  A killed writer leaves its file.
     """
     with _partial(path) as partial:
-        with _written(path, partial):
-            yield partial
-        partial.replace(path)
-
-
-@contextmanager
-def _written(path: Path, partial: Path) -> Iterator[None]:
-    """Flush `partial` to disk after the block; add the name of `path` to an OSError without a file name."""
-    try:
-        yield
+        yield partial
         with partial.open("rb") as file:
             os.fsync(file.fileno())
-    except OSError as error:  # if the disk is full, the error of an open file lacks the file's name
-        if error.errno is not None and error.filename is None:
-            error.filename = str(path)
-        raise
+        partial.replace(path)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file atomically."""
     with atomic(path) as partial:
         partial.write_bytes(data)
-
-
-def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write several files of a folder; the last file exists only while all others have the given contents.
-
-    All files are first written under temporary names, so a full disk changes nothing.  Then the last file is removed,
-    the others are renamed, and the last one is renamed.  The others stay untouched if they already have the given
-    bytes.  If all files have the given bytes, nothing is written.
-    """
-    changed = [folder / name for name, data in files.items() if not _has(folder / name, data)]
-    if not changed:
-        return
-    last = folder / [*files][-1]
-    with ExitStack() as stack:
-        in_order = [*(path for path in changed if path != last), last]
-        partials = {path: stack.enter_context(_partial(path)) for path in in_order}
-        for path, partial in partials.items():
-            with _written(path, partial):
-                partial.write_bytes(files[path.name])
-        last.unlink(missing_ok=True)
-        for path, partial in partials.items():
-            partial.replace(path)
-
-
-def _has(path: Path, data: bytes) -> bool:
-    return path.is_file() and path.read_bytes() == data
 
 
 def write_text(path: Path, text: str, mode: int = 0o666) -> None:

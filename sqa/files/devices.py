@@ -67,18 +67,16 @@ CPU = Place("cpu", "float32")
 def place(config: Any) -> Place:
     """Return the device and element type for a config's `device`, `dtype` and ARITHMETIC.
 
-    An element type that the component lacks becomes float32, and a slow one is kept; both print a warning.  Raises
-    ConfigError for a device that this machine lacks.
+    An element type that the component lacks becomes float32, with a warning.  Raises ConfigError for a device that this
+    machine lacks.
     """
     arithmetic: Arithmetic = config.ARITHMETIC
     device = device_of(config.device)
     if config.dtype == "auto":
         return Place(device, next((dtype for dtype in arithmetic.auto if is_fast(dtype, device)), arithmetic.auto[-1]))
     if config.dtype in arithmetic.can:
-        if not is_fast(config.dtype, device):
-            _warn(f"dtype {config.dtype} of {_part(config)} is slower than float32 on this {_kind(device)}")
         return Place(device, config.dtype)
-    _warn(f"{_part(config)} does not support {config.dtype} on this {_kind(device)}; using float32")
+    _warn(f"{type(config).__name__.removesuffix('Config')} does not support {config.dtype}; using float32")
     return Place(device, "float32")
 
 
@@ -127,14 +125,6 @@ def embedding(rows: int, width: int, *deviations: float) -> Embedding:
     for deviation in () if table.weight.is_meta else (1.0, *deviations):
         nn.init.normal_(table.weight, std=deviation)
     return table
-
-
-def _part(config: Any) -> str:
-    return type(config).__name__.removesuffix("Config")
-
-
-def _kind(device: str) -> str:
-    return "processor" if device == "cpu" else "device"
 
 
 @cache

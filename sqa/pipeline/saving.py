@@ -19,7 +19,7 @@ from sqa import __version__
 from sqa.core.errors import NotComputable, RemoteProtocolError
 from sqa.core.significance import bootstrap
 from sqa.core.trace import scores_table
-from sqa.files.atomic import bytes_digest, locked, write_together
+from sqa.files.atomic import bytes_digest, locked, write_bytes
 from sqa.files.records import parse_json
 from sqa.files.store import table_bytes
 from sqa.files.yaml_reader import dump_yaml
@@ -121,9 +121,14 @@ def pack(result: RunResult) -> dict[str, bytes]:
 
 
 def unpack(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write the files of `pack`, all or none; on a full disk the previous run is kept."""
+    """Write the files of `pack` that differ from those of the folder.
+
+    The summary, which comes last, has the digests of the others, so a reader refuses a mixture of two runs.
+    """
     with locked(folder):
-        write_together(folder, files)
+        for path, data in ((folder / name, data) for name, data in files.items()):
+            if not path.is_file() or path.read_bytes() != data:
+                write_bytes(path, data)
 
 
 def hub_models(config: object) -> dict[str, str]:
