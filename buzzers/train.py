@@ -9,22 +9,17 @@ With `noise`, every tossup is used twice: clean, and corrupted like a translatio
 trained with `translated` is for translations, so its threshold is tuned on all corrupted texts, not on clean tossups.
 
 With `end: answer`, a question that ends unanswered is answered with the top guess, and a wrong answer costs nothing.
-The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several buzzers; those
-with the same guesser share its cached guesses.
+The fold `dev` is read only for the final report.  Buzzers of the same guesser share its cached guesses.
 
 A calibrated buzzer's probability of being right equals the share of right steps.  The fit is isotonic.  Steps are
 sorted by logit and cut into bins of equal size.  Neighbouring bins whose shares of right steps decrease are merged
 (pool adjacent violators), and the logits of the shares are joined by straight lines.  A slope of 0.01 is added to keep
 different logits apart, so a threshold selects the same steps before and after calibration.  `calibrated` in
 buzzers/learnt.py applies the fit.
-
-ECE            sum over ten bins of equal width of (steps in the bin / steps) * |mean probability - share right|, 0..1
-Brier score    mean of (probability - right)^2, 0..1
 """
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -39,14 +34,13 @@ from buzzers.histories import DataChoice, GuessHistory, Histories, guesser_of, h
 from buzzers.learnt import LOGISTIC, MLP, SLOPE, Card, End, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
-from sqa.core.errors import ConfigError, DataError, returns_exit_code
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import BelowOne, Count, checked
 from sqa.data.texts import corrupt, tossups_of, translations
 from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.pipeline import config as configs
 
-BINS = 10
 KNOTS = 20  # maximum number of bins of the fit
 
 
@@ -75,17 +69,6 @@ def _chance(pool: list[float]) -> float:
 
 def _mean(pool: list[float]) -> float:
     return pool[1] / pool[0]
-
-
-def expected_calibration_error(chances: np.ndarray, right: np.ndarray) -> float:
-    """Return the ECE of n >= 1 probabilities, given their labels `right`."""
-    bins = np.minimum((chances * BINS).astype(np.int64), BINS - 1)
-    return float(np.abs(np.bincount(bins, chances - right)).sum() / len(chances))
-
-
-def brier(chances: np.ndarray, right: np.ndarray) -> float:
-    """Return the Brier score of n >= 1 probabilities, given their labels `right`."""
-    return float(np.mean((chances - right) ** 2))
 
 
 KEPT_BACK = 8  # one in this many tossups is used for tuning
@@ -161,8 +144,7 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         report |= {"epoch": epoch, "threshold": buzzer.threshold, "end": config.end}
         for name, histories in dev.items():
             chances = [buzzer.chances(history.rows) for history in histories]
-            won = dev_wins(histories, chances, buzzer.threshold, buzzer.card.end == "answer")
-            report[name] = won | quality(histories, chances)
+            report[name] = dev_wins(histories, chances, buzzer.threshold, buzzer.card.end == "answer")
     tqdm.write(f"{folder} {json.dumps(report, indent=1)}", file=sys.stderr)
     return folder
 
@@ -234,18 +216,6 @@ def learn(config: Learning, learnt: Histories, kept: Histories, tuning: Historie
     return LearntBuzzer(network, tensors, card), fitted.epoch
 
 
-def quality(histories: Histories, chances: wins.Scores) -> dict[str, float]:
-    """Return label accuracy, ECE and Brier score over the steps with a guess."""
-    guessed = np.concatenate([history.guessed for history in histories])
-    right = np.concatenate([history.right for history in histories])[guessed]
-    chance = np.concatenate(chances)[guessed]
-    return {
-        "label accuracy": float(((chance >= 0.5) == right).mean()),
-        "expected calibration error": expected_calibration_error(chance, right),
-        "brier score": brier(chance, right),
-    }
-
-
 def dev_wins(dev: Histories, scores: wins.Scores, threshold: float, at_end: bool = False) -> dict[str, float]:
     """Return the expected wins of the buzzer and of two oracles, and the buzzer's share of each oracle's wins."""
     reached = float(wins.wins(dev, scores, np.array([threshold]), at_end).mean())
@@ -255,14 +225,3 @@ def dev_wins(dev: Histories, scores: wins.Scores, threshold: float, at_end: bool
     if stable > 0:
         report |= {"share of stable": reached / stable, "share of oracle": reached / oracle}
     return report
-
-
-@returns_exit_code
-def command(paths: Sequence[str]) -> None:
-    """Run `python -m buzzers.train CONFIG...`."""
-    for path in paths:
-        print(main(Path(path)))
-
-
-if __name__ == "__main__":
-    sys.exit(command(sys.argv[1:]))

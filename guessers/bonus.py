@@ -12,8 +12,6 @@ bonus's opening, repeats one of these questions:
 
 Runs in more than 20 questions ("this man who wrote") are ignored.  Shares half as large can arise by chance, because
 descriptions of the same work use the same names.
-
-`python -m guessers.bonus` prints the number of clues, and of dropped clues by reason.
 """
 
 import functools
@@ -164,15 +162,3 @@ def sift(clues: Sequence[Bonus], questions: Collection[text.Profile]) -> dict[Ve
 def clean_bonus() -> tuple[Bonus, ...]:
     """Return the bonus parts that have a page and repeat no held-out question, in file order."""
     return tuple(sift(load_bonus(), held_out())["kept"])
-
-
-def main() -> None:
-    """Print the counts as TSV."""
-    sifted = sift(load_bonus(), held_out())
-    print("verdict", "clues", "pages", sep="\t")
-    for verdict, clues in sifted.items():
-        print(verdict, len(clues), len({clue.page for clue in clues} - {None}), sep="\t", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -26,7 +26,7 @@ import numpy as np
 from experiments.outputs import Outputs, cached_rows
 from experiments.results_book.ledger import Row, row_of
 from experiments.studies.question_sets import Given, ReportConfig, described, given, knows
-from guessers.evaluate import DEPTH, rank_of
+from sqa.core.answers import is_right
 from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.core.types import Guess, Question
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
@@ -36,6 +36,7 @@ from sqa.pipeline.engine import BLOCK_SIZE
 from sqa.report import plots
 from sqa.results import Frame
 
+DEPTH = 50  # guesses of each step
 DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # in the order of the statistics
 ALL, GUESSABLE = "all", "guessable"  # groups of questions
@@ -83,6 +84,11 @@ def guesses_at(guesser: Any, words: Sequence[str], fractions: Sequence[float]) -
     counts = words_at(words, fractions).tolist()
     answers = iter(guesser.guess([" ".join(words[:count]) for count in counts if count], DEPTH))
     return [next(answers) if count else [] for count in counts]
+
+
+def rank_of(guesses: Sequence[Guess], page: str) -> int:
+    """Return the 1-based rank of the first right guess, or 0 if there is none."""
+    return next((rank for rank, guess in enumerate(guesses, start=1) if is_right(guess.page, page)), 0)
 
 
 def ranks_of(

@@ -100,15 +100,6 @@ def longest_source(table: Path) -> int:
         return 1 + max((line.split(" ||| ", 2)[1].count(" ") for line in file), default=0)
 
 
-def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: int, out: Path) -> None:
-    """Copy the rows whose source occurs in `sentences`, so that the table loads faster but translates them equally."""
-    sources = {
-        " ".join(tokens[i : i + n]) for tokens in sentences for n in range(1, longest + 1) for i in range(len(tokens))
-    }
-    with table.open(encoding="utf-8") as file, out.open("w", encoding="utf-8", newline="\n") as copy:
-        copy.writelines(line for line in file if line.split(" ||| ", 2)[1] in sources)
-
-
 def ngrams(sentences: Iterable[Sequence[str]], order: int) -> Iterator[tuple[str, int, int]]:
     """Yield (n-gram, count of its history, count) for 1 <= n <= order, by length, then in code point order.
 

@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 
 from smt.statistical import tokens
-from smt.statistical.packed import LANGUAGE, TABLE, WEIGHTS, pack, set_weights, unpack, write_model
+from smt.statistical.packed import LANGUAGE, WEIGHTS, pack, set_weights, unpack, write_model
 from smt.statistical.pbmt import Engine, finish
 from smt.statistical.phrase_table import (
     only_ngrams_of,
-    only_phrases_of,
     read_tokens,
     write_language_weights,
     write_tokens,
@@ -154,16 +153,15 @@ def tune_language(config: PbmtConfig, folder: Path) -> None:
 
 
 def tune(config: PbmtConfig, folder: Path) -> None:
-    """Write weights.json: the log-linear weights with the best development BLEU of all rounds."""
+    """Write the model's config.json with the log-linear weights of the best development BLEU of all rounds."""
     weights = list(START)
     rounds: list[dict[str, Any]] = []
     shutil.rmtree(folder / "tuning", ignore_errors=True)
     if config.tuning.sentences:
         make_development(config, folder)
         tune_language(config, folder)
-        weights, rounds = tune_weights(config, folder, _small_model(config, folder))
         shutil.rmtree(folder / "tuning")
-    write_text(folder / "weights.json", json.dumps({"weights": weights, "rounds": rounds}, indent=1))
+        weights, rounds = tune_weights(config, folder, folder / "model")
     forms = json_document(folder / "forms.json")[0]
     write_model(folder / "model", weights, config.decoding, forms, {"training": asdict(config), "tuning": rounds})
 
@@ -180,26 +178,15 @@ def tune_packed(config: PbmtConfig, folder: Path) -> None:
         shutil.rmtree(whole)
 
 
-def _small_model(config: PbmtConfig, folder: Path) -> Path:
-    """Write a model that translates the development sentences identically but loads faster; return its folder."""
-    model, small = folder / "model", folder / "tuning"
-    for path in (*model.glob(f"{TABLE}*"), *model.glob(f"{LANGUAGE}*")):
-        (small / path.name).symlink_to(path.resolve())
-    table = small / f"{TABLE}.ttable"
-    table.unlink()
-    only_phrases_of(model / table.name, read_tokens(folder / "dev.source"), config.phrases.longest, table)
-    return small
-
-
-def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[float], list[dict[str, Any]]]:
-    """Return the weights with the best BLEU, and weights and BLEU of each round."""
+def tune_weights(config: PbmtConfig, folder: Path, model: Path) -> tuple[list[float], list[dict[str, Any]]]:
+    """Return the weights of the tables in `model` with the best BLEU, and weights and BLEU of each round."""
     source = read_tokens(folder / "dev.source")
     pairs = json_document(folder / "dev.json")
     # for each sentence: words of a candidate -> its components and statistics
     known: list[dict[tuple[str, ...], tuple[list[float], list[float]]]] = [{} for _ in source]
     weights = list(START)
     rounds: list[dict[str, Any]] = []
-    engine = Engine(small, weights, config.decoding)
+    engine = Engine(model, weights, config.decoding)
     for number in range(config.tuning.rounds + 1):
         engine.model.weights = weights
         firsts = []

@@ -120,20 +120,13 @@ def _need(config: CorpusConfig) -> None:
 
 
 def is_prepared(config: CorpusConfig, folder: Path) -> bool:
-    """Return whether `folder` holds the training data of this config.
-
-    The weight of a corpus without pairs is ignored unless it is 0.
-    """
+    """Return whether `folder` holds the training data of this config."""
     done = folder / "prepared.json"
     if not done.exists():
         return False
     written = json_document(done)
-    stored, wanted = parse_json(written["config"]), json.loads(json.dumps(asdict(config)))
-    left_out = {corpus for side in (stored, wanted) for corpus, weight in side["weights"].items() if not weight}
-    for side in (stored, wanted):
-        weights, default = side["weights"], side["default_weight"]
-        side["weights"] = {corpus: weights.get(corpus, default) for corpus in {*written["corpora"], *left_out}}
-    return stored == wanted and written["files"] == _digests(config)
+    same_config = parse_json(written["config"]) == json.loads(json.dumps(asdict(config)))
+    return same_config and written["files"] == _digests(config)
 
 
 def _digests(config: CorpusConfig) -> dict[str, str]:

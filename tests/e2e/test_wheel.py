@@ -96,7 +96,7 @@ def test_nothing_is_imported_from_the_repository(user: User) -> None:
         assert Path(path).is_relative_to(user.packages)
     assert (user.packages / "sqa" / "py.typed").is_file()
     assert "installed" in json.loads(user.sqa("doctor", "--json"))[0]["remark"]
-    assert "usage" in user.run(str(user.bin / "python"), "-m", "guessers.evaluate", "--help")
+    assert "usage" in user.run(str(user.bin / "python"), "-m", "guessers.noise", "--help")
 
 
 def test_wheel_runs_bundled_config_view_and_log(user: User) -> None:

@@ -16,12 +16,11 @@ from buzzers import learnt
 from buzzers.histories import histories_of
 from buzzers.learnt import LOGISTIC, MLP
 from buzzers.recurrent import RECURRENT
-from guessers import evaluate
 from guessers.bert.train import BertTraining
 from guessers.gru.train import GruTraining
 from guessers.rerank.train import RerankTraining
 from guessers.retrieval.bm25 import Bm25Guesser
-from guessers.retrieval.counting import Bm25Training, fit
+from guessers.retrieval.counting import Bm25Training
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.data.texts import Tossup, corrupt, fold_of, half_of
@@ -188,11 +187,6 @@ def test_held_out_data_is_not_trained_on(guesser, tmp_path):
 def test_buzzer_refuses_keys_of_other_networks(kind, network, takes, tmp_path):
     path = buzzer_config(tmp_path, "bm25", kind, f"network: {network}\n{TRAINING}")
     refused(ConfigError, f"network: {kind} takes {takes}", buzzers.train.load_config, path)
-
-
-def test_evaluation_counts_unknown_pages_as_wrong(capsys):
-    guesser = fit([Tossup("a", "inca gold", "Peru", "", "", "", None)], 1)
-    assert evaluate.evaluate(guesser, ["inca", "inca"], ["Peru", "Atlantis"]) == (0.5, 0.5, 0.5, 0.5)
 
 
 def test_corruption_is_repeatable_and_keeps_lengths():

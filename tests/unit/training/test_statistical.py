@@ -1,6 +1,5 @@
 """Phrase-based SMT on a tiny language: training stages, tuning, translation, packed models, damaged folders."""
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -120,7 +119,7 @@ def test_restarted_training_equals_an_uninterrupted_one(copied, trained, monkeyp
     assert stages_run(CONFIG, copied, monkeypatch, fresh) == stages
     again, first = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
     assert again == first
-    rounds = json.loads((folder / "weights.json").read_text())["rounds"]
+    rounds = again["about"]["tuning"]
     assert len(rounds) == 3 and rounds[0]["weights"] == list(START)
     assert again["weights"] == max(rounds, key=lambda row: row["bleu"])["weights"]
 
