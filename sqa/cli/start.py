@@ -16,7 +16,7 @@ from sqa import __version__
 from sqa.cli.options import SETTINGS, argument
 from sqa.core.errors import ConfigError
 from sqa.core.packages import requirements, too_new
-from sqa.core.paths import CONFIGS, DATA, PACKAGE, ROOT, cache_dir
+from sqa.core.paths import PACKAGE, ROOT, cache_dir
 from sqa.results import Table, show, show_lines
 
 start_app = typer.Typer(**SETTINGS)
@@ -69,38 +69,21 @@ def init(
 @start_app.command()
 def doctor() -> None:
     """Show what is installed and what is missing."""
-    show(Table(("what", "state", "remark"), [*_machine(), *_data(), *_programs(), *_packages()]))
+    show(Table(("what", "state", "remark"), [*_program(), *_programs(), *_packages()]))
 
 
-def _machine() -> Iterator[Row]:
+def _program() -> Iterator[Row]:
+    """Yield the versions of SQA and Python, and the data files that have a local copy."""
+    from sqa.data import download
+
     where = "installed" if PACKAGE / "bundled" == ROOT else "checkout"
     yield "sqa", __version__, f"{where}, {PACKAGE}"
     yield "Python", platform.python_version(), f"{platform.system()} {platform.machine()}, {sys.executable}"
-    usable = len(os.sched_getaffinity(0))
-    threads = os.environ.get("OMP_NUM_THREADS")
-    set_to = f"OMP_NUM_THREADS={threads}" if threads else "set by sqa: 1 for small models, all for large ones"
-    yield "processors", str(usable), f"of {os.cpu_count()}; threads {set_to}"
-    gpus = sorted(Path("/dev").glob("nvidia[0-9]*"))
-    yield "GPU", str(len(gpus)), ", ".join(gpu.name for gpu in gpus) or "none is needed"
-
-
-def _data() -> Iterator[Row]:
-    from sqa.data import download
-
     entries = download.entries()
     copies = sum(download.where(entry.name) is not None for entry in entries)
-    mirror = os.environ.get("SQA_MIRROR")
-    remark = "" if mirror is None or Path(mirror).is_dir() else ", which is not a folder"
-    models = sum(path.is_dir() for path in (DATA / "models").iterdir())
-    yield "bundled", f"{models} models", f"{len(list(CONFIGS.glob('*.yaml')))} configs, 45 questions"
     yield "data files", f"{copies} of {len(entries)}", "sqa data list; sqa data fetch"
-    yield "mirror", mirror or "none", f"SQA_MIRROR{remark}"
-    cache = cache_dir()
-    size = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file()) if cache.is_dir() else 0
-    yield "cache", f"{size / 1e6:.0f} MB", str(cache)
-    for what, folder in (("disk here", Path.cwd()), ("disk of the cache", cache)):
-        existing = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
-        yield what, f"{shutil.disk_usage(existing).free / 1e9:.1f} GB free", str(existing)
+    yield "mirror", os.environ.get("SQA_MIRROR", "none"), "SQA_MIRROR"
+    yield "cache", str(cache_dir()), "SQA_CACHE"
 
 
 def _programs() -> Iterator[Row]:

@@ -243,7 +243,6 @@ def test_doctor_names_missing_packages(sqa: Shell, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(start, "requirements", lambda: required)
     rows = {row["what"]: (row["state"], row["remark"]) for row in json.loads(sqa("doctor", "--json").out)}
     assert rows["[lm]"] == ("no", "lacks nothere") and rows["[bert]"] == ("yes", "all there")
-    assert rows["bundled"][1].endswith("45 questions") and len(rows) < 40  # one screen
 
 
 def test_output_is_utf8_in_every_locale() -> None:
