@@ -11,9 +11,8 @@ The program is started without a shell and must answer one SCORE line before any
 stalls, or writes too much or no numbers raises a RemoteProtocolError that quotes its output.
 
 METEOR 1.5 (Denkowski and Lavie 2014) is the original Java program, called over its -stdio protocol.  The package
-pycocoevalcap (extra "metrics") ships the jar and its English paraphrases; SQA_METEOR_JAR names another jar.  Its 23
-statistics are not exactly additive: METEOR's corpus score leaves out the chunks of segments that match perfectly
-(`MeteorStats.addStats`).
+pycocoevalcap (extra "metrics") ships the jar and its English paraphrases.  METEOR's 23 statistics are not exactly
+additive: its corpus score leaves out the chunks of segments that match perfectly (`MeteorStats.addStats`).
 """
 
 from __future__ import annotations
@@ -327,21 +326,14 @@ HTER_ARGUMENTS = ("-l", "en", "-t", "hter")  # alpha .40 beta 1.50 gamma .35 del
 
 def meteor_jar() -> Path:
     """Return the path of meteor-1.5.jar; its data folder is in the same directory."""
-    configured = os.environ.get("SQA_METEOR_JAR")
-    if configured:
-        path = Path(configured)
-    else:
-        package = find_spec("pycocoevalcap")
-        if package is None or not package.submodule_search_locations:
-            raise lacking("pycocoevalcap", "METEOR, without SQA_METEOR_JAR,")
-        path = Path(package.submodule_search_locations[0], "meteor", "meteor-1.5.jar")
-    if not path.is_file():
-        raise ConfigError(f"{path}: METEOR's jar is missing; reinstall pycocoevalcap or set SQA_METEOR_JAR")
-    return path
+    package = find_spec("pycocoevalcap")
+    if package is None or not package.submodule_search_locations:
+        raise lacking("pycocoevalcap", "METEOR")
+    return Path(package.submodule_search_locations[0], "meteor", "meteor-1.5.jar")
 
 
 def meteor_command(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line of METEOR with the -stdio protocol.  Raises ConfigError if Java or the jar is missing."""
+    """Return the command line of METEOR with the -stdio protocol.  Raises ConfigError if Java or METEOR is missing."""
     java = shutil.which("java")
     if java is None:
         problem = "METEOR needs Java, but no java is on PATH: install a Java runtime (17 is tested)"

@@ -128,7 +128,6 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     cases = [("no_such_package", f"run FOLDER/done.yaml {RUNS}"), *(case[:2] for case in CASES)]
     (folder / "cases.json").write_text(json.dumps(cases).replace("FOLDER", str(folder)))
     variables = {**os.environ, "SQA_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
-    variables.pop("SQA_METEOR_JAR", None)
     command = [sys.executable, "-W", "ignore", "-c", CHILD, str(folder / "cases.json")]
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=600)
     first, *outputs, after = done.stderr.split("==\n")

@@ -70,12 +70,6 @@ class Session:
             raise Refused(500, f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
         return self.sentences.get(number, Sentence())
 
-    def _put(self, number: int, state: Sentence) -> None:
-        """Keep the new state of a sentence."""
-        if number not in self.sentences and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
-            raise Refused(413, "more sentences than the corpus can have")
-        self.sentences[number] = state
-
     def read(self, number: int, size: int | None = None, guide: bool = False, instance: bool = False) -> dict[str, Any]:
         """Return the next segment as JSON of the 2020 server, or of SimulEval 1.0.2 (by samples) if `instance` is set.
 
@@ -93,7 +87,7 @@ class Session:
             if guide and self.strict and segment.answer["segment"] == EOS:
                 after, reach = cursor, step
         started, reach = sentence.started or time.monotonic(), max(sentence.reach, reach)
-        self._put(number, replace(sentence, started=started, reach=reach, step=after[0], samples=after[1]))
+        self.sentences[number] = replace(sentence, started=started, reach=reach, step=after[0], samples=after[1])
         return segment.answer | {"instance_id": number} if instance else {"sent_id": number} | segment.answer
 
     def tokens_of(self, hypothesis: str, guide: bool = False) -> list[str]:
@@ -118,15 +112,12 @@ class Session:
             tokens = () if state.finished else tokens[: tokens.index(EOS) + 1]
         elapsed = (now - started) * 1000 + (state.reach if self.corpus.kind == "speech" else 0)
         more = len(tokens)
-        self._put(
-            number,
-            replace(
-                state,
-                started=started,
-                tokens=(*state.tokens, *tokens),
-                delays=(*state.delays, *[state.reach] * more),
-                elapsed=(*state.elapsed, *[elapsed] * more),
-            ),
+        self.sentences[number] = replace(
+            state,
+            started=started,
+            tokens=(*state.tokens, *tokens),
+            delays=(*state.delays, *[state.reach] * more),
+            elapsed=(*state.elapsed, *[elapsed] * more),
         )
 
     def frozen(self) -> Session:
