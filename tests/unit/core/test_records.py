@@ -40,14 +40,12 @@ def test_no_other_module_reads_json() -> None:
 
 
 def test_long_message_is_shortened_to_fit_a_screen() -> None:
-    """Long lines are cut in the middle, long lists at the end, and control characters are escaped."""
+    """A long text is cut at the end, and control characters are escaped."""
     error = ConfigError([f"key{i}: {'x' * 5000} end" for i in range(500)])
-    lines = str(error).split("\n")
-    assert len(lines) == 40 and lines[-1] == "and 461 more lines" and all(len(line) < 1200 for line in lines)
-    assert lines[0].startswith("key0: xxx") and lines[0].endswith("xxx end") and "characters left out" in lines[0]
+    assert str(error).startswith("key0: xxx") and len(str(error)) < 4100 and str(error).endswith("more characters]")
     assert len(error.problems) == 500  # programs receive all problems
     assert str(DataError("a\x1b[2J\rb\tc\ud800")) == "a\\x1b[2J\\rb\tc\ud800"
-    assert on_a_screen("plain\nlines") == "plain\nlines" and on_a_screen(str(error)) == str(error)
+    assert on_a_screen("plain\nlines") == "plain\nlines"
 
 
 def test_too_many_sentences_are_refused(tmp_path: Path) -> None:
