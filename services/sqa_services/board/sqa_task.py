@@ -122,7 +122,7 @@ class QuestionTask(Task):
     def check_model(self, kind: str, model: bytes) -> None:
         """Raise ConfigError for an invalid config, or DataError for an invalid or empty submission."""
         if kind == "config":
-            config = config_of(model)
+            config = run_in(model, "model")
             if config.guesser is None or config.buzzer is None:
                 raise ConfigError("model: a model of this task needs a guesser and a buzzer")
             return
@@ -138,7 +138,7 @@ class QuestionTask(Task):
         """Return the responses of a run's config or of a submission."""
         questions, job = list(map(question_of, examples)), Job(len(examples), None, None)
         if kind == "config":
-            traces, job = run_config(config_of(model), questions, work)
+            traces, job = run_config(run_in(model, "model"), questions, work)
         else:
             traces = submitted(model, questions)
         return list(map(_response, traces)), job
@@ -189,11 +189,6 @@ def submitted(submission: bytes, questions: Sequence[Question]) -> list[Question
     if problems:
         raise DataError(f"submission: {joined(problems)}")
     return traces
-
-
-def config_of(model: bytes) -> RunConfig:
-    """Return the run config in a model's file."""
-    return run_in(model, "model")
 
 
 def _task(language: str) -> QuestionTask:

@@ -4,11 +4,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import NoKeys, Registry
 from sqa_services.board.metrics import JOB, Job, meta_of, metric
 
 Example = Mapping[str, Any]  # one line of a data set's file
@@ -100,24 +100,21 @@ class Task(ABC):
         return {key: example[key] for key in self.input_keys}
 
 
-BUILT_IN = ("sqa_services.board.sqa_task:spanish", "sqa_services.board.sqa_task:polish")
+_HOME = "sqa_services.board.sqa_task"
+TASKS = Registry("board task", {"sqa-es": f"{_HOME}:spanish", "sqa-pl": f"{_HOME}:polish"})
 
 
 def load_tasks(own: Sequence[str] = (), metrics: Sequence[str] = ()) -> dict[str, Task]:
-    """Return a dict of tasks by code: built-in ones, and those that the functions "module:function" in `own` return.
+    """Return a dict of tasks by code: registered ones, and those of the user.
 
     Each task also computes the evaluation metrics in `metrics`.
     """
-    tasks = (replace(task, eval_metrics=(*task.eval_metrics, *metrics)) for task in map(_make, (*BUILT_IN, *own)))
+    tasks = (replace(task, eval_metrics=(*task.eval_metrics, *metrics)) for task in map(_make, (*TASKS.names(), *own)))
     return {task.code: task for task in tasks}
 
 
 def _make(target: str) -> Task:
-    module, _, function = target.partition(":")
-    try:
-        task = getattr(import_module(module), function)()
-    except (ModuleNotFoundError, AttributeError, ValueError) as error:
-        raise ConfigError(f"task {target!r}: expected module:function that returns a Task ({error})") from error
+    task = TASKS.build(target, NoKeys())
     if not isinstance(task, Task):
         raise ConfigError(f"task {target!r}: returned a {type(task).__name__}, not a Task")
     return task

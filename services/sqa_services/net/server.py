@@ -120,16 +120,10 @@ class Route(routing.Route):
         self.public, self.programs = public, programs
 
 
-def application(
-    address: Address,
-    routes: Sequence[Route],
-    render_error: RenderError,
-    **guard: Any,
-) -> Starlette:
+def application(address: Address, routes: Sequence[Route], render_error: RenderError) -> Starlette:
     """Return an application that serves routes behind a Guard.
 
-    `render_error` renders the response to a request that is Refused, has no route or fails with SqaError.  `guard`
-    holds further fields of Guard.
+    `render_error` renders the response to a request that is Refused, has no route or fails with SqaError.
     """
 
     def asked(scope: Scope) -> Route | None:
@@ -152,7 +146,6 @@ def application(
             render_error=render_error,
             needs_token=lambda scope: (route := asked(scope)) is not None and not route.public,
             programs=lambda scope: (route := asked(scope)) is not None and route.programs,
-            **guard,
         ),
     )
     app.router.redirect_slashes = False

@@ -14,7 +14,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
 from sqa.files.store import Store
 from sqa.pipeline import engine
-from sqa.pipeline.config import DatasetConfig
+from sqa.pipeline.config import DatasetConfig, run_in
 from sqa_services.board import queue, sqa_task, worker
 from sqa_services.board.board import Board
 from sqa_services.board.storage import as_lines
@@ -240,7 +240,7 @@ def test_configs_run_on_the_boards_questions(board: Board, tmp_path: Path) -> No
     original, perturbed = board.evaluations("sqa-es")
     metadata = json.loads(original["result"]["metadata_json"])
     assert metadata["qa_accuracy"] == pytest.approx(47 / 70)  # Spain and France, out of Spain, France and Atlantis
-    config = dataclasses.replace(sqa_task.config_of(CONFIG), dataset=DatasetConfig(str(questions)))
+    config = dataclasses.replace(run_in(CONFIG, "model"), dataset=DatasetConfig(str(questions)))
     alone = engine.run(config, Store(tmp_path / "runs"), progress=False)
     for name, value in (("ew", "ew"), ("oracle_ew", "oracle-ew"), ("corpus_bleu", "bleu"), ("dal", "dal")):
         [metric] = [metric for metric in alone.metrics if metric.name == value]
