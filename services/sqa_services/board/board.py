@@ -25,7 +25,6 @@ from sqa_services.board.storage import (
     Files,
     as_lines,
     data_path,
-    make_private,
     model_path,
     open_database,
     predictions_path,
@@ -69,8 +68,8 @@ class Board:
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
-        """Open a board, and create its folder and tables if they are missing."""
-        make_private(config.work)
+        """Open a board; create its tables, and its folder for its owner only, if they are missing."""
+        config.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder, tasks = config.folder.absolute(), load_tasks(config.tasks, config.metrics)
         return cls(config, tasks, Files(folder / "files"), open_database(folder / "board.sqlite"))
 

@@ -1,4 +1,4 @@
-"""Storage of a board: an SQLite database and a folder of files, which only their owner may read.
+"""Storage of a board: an SQLite database and a folder of files.
 
     datasets      names, seeds and prefixes of perturbed copies; a registered data set never changes
     models        names and kinds
@@ -14,17 +14,16 @@ Names are unique within a task.  Times are seconds since 1970.
 """
 
 import json
-import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import atomic
+from sqa.files.atomic import write_bytes
 from sqa_services.board.task import NotFound
 
 VERSION = 7
@@ -52,15 +51,12 @@ class Database:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file, which only its owner may read.
+        """Open or create the file.
 
         Raises ConfigError if the file is unreadable, in use, or not an SQLite file.
         """
         self.path, self._lock = path, threading.Lock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             for pragma in PRAGMAS:
                 self._db.execute(f"PRAGMA {pragma}")
@@ -133,10 +129,7 @@ class Files:
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file atomically."""
-        make_private((self.root / path).parent)
-        with atomic(self.root / path) as partial:
-            partial.touch(0o600)
-            partial.write_bytes(data)
+        write_bytes(self.root / path, data)
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file.  Raises DataError if it is missing."""
@@ -152,13 +145,6 @@ class Files:
     def read_lines(self, path: str) -> list[Mapping[str, Any]]:
         """Return the objects of a file of JSON lines."""
         return [json.loads(line) for line in self.read(path).decode().split("\n") if line]
-
-
-def make_private(folder: Path) -> None:
-    """Create a folder and its missing parents, readable only by their owner."""
-    if not folder.is_dir():
-        make_private(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from sqa.core.errors import ConfigError, DataError
+from sqa_services.board.board import Board
 from sqa_services.board.storage import Database
 
 
 def test_failed_transaction_is_undone(tmp_path: Path) -> None:
-    database = Database(tmp_path / "new" / "file")
+    database = Database(tmp_path / "file")
     with database.writing() as db:
         db.execute("CREATE TABLE t (x PRIMARY KEY)")
     for error, statement in ((DataError, "INSERT INTO t VALUES (1), (1)"), (KeyError, "INSERT INTO t VALUES (2)")):
@@ -26,7 +27,7 @@ def test_failed_transaction_is_undone(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be used"):
         Database(tmp_path / "text")
     database.close()
-    with sqlite3.connect(tmp_path / "new" / "file") as other:
+    with sqlite3.connect(tmp_path / "file") as other:
         assert other.execute("SELECT x FROM t").fetchall() == [(3,)]
 
 
@@ -61,10 +62,5 @@ def test_failed_commit_is_undone(tmp_path: Path) -> None:
     database.close()
 
 
-def test_only_the_owner_reads_a_new_database(tmp_path: Path) -> None:
-    database = Database(tmp_path / "file")
-    with database.writing() as db:
-        db.execute("CREATE TABLE t (x)")
-    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    assert modes == dict.fromkeys(("file", "file-wal", "file-shm"), 0o600)
-    database.close()
+def test_only_the_owner_reads_a_new_board(board: Board) -> None:
+    assert board.config.folder.stat().st_mode & 0o777 == 0o700
