@@ -18,7 +18,6 @@ import functools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from tqdm import tqdm
 
@@ -35,8 +34,6 @@ PHRASE = 20  # a run that occurs in more questions is a common phrase
 WORDING, MIN_RUNS = 0.25, 3  # minimum share and number of repeated runs in a repetition
 FACTS, MIN_STEMS = 0.75, 6  # minimum share of repeated stems in a repetition, and minimum number of stems of the clue
 GUESSED_PAGES = frozenset({"skey", "alt-alias", "alt-assign", "or-alias"})  # labels given by unreliable rules
-
-Verdict = Literal["kept", "no page", "wording", "facts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +128,12 @@ class Overlap:
             (len(clue_stems & stems) / len(clue_stems) for stems in self._stems.get(answers.key(page), ())), default=0.0
         )
 
-    def verdict(self, bonus: Bonus) -> Verdict:
-        """Return whether the clue may be used for training, or the reason against it."""
-        if bonus.page is None:
-            return "no page"
-        parts = (bonus.text, bonus.opening)
-        if any(self.wording(part) >= WORDING for part in parts):
-            return "wording"
-        if any(self.facts(part, bonus.page) >= FACTS for part in parts):
-            return "facts"
-        return "kept"
+    def repeats(self, bonus: Bonus) -> bool:
+        """Return whether a clue with a page, or its bonus's opening, repeats a question."""
+        page = bonus.page or ""
+        return any(
+            self.wording(part) >= WORDING or self.facts(part, page) >= FACTS for part in (bonus.text, bonus.opening)
+        )
 
 
 @functools.lru_cache(maxsize=8)  # consecutive parts of a bonus share their opening
@@ -149,16 +142,14 @@ def _runs(line: str) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(*(tokens[start:] for start in range(RUN)), strict=False))
 
 
-def sift(clues: Sequence[Bonus], questions: Collection[text.Profile]) -> dict[Verdict, list[Bonus]]:
-    """Return the clues by verdict, in the given order."""
+def clean(clues: Sequence[Bonus], questions: Collection[text.Profile]) -> list[Bonus]:
+    """Return the clues that have a page and repeat no question, in the given order."""
     overlap = Overlap(questions)
-    sifted: dict[Verdict, list[Bonus]] = {"kept": [], "no page": [], "wording": [], "facts": []}
-    for clue in tqdm(clues, "bonus parts against held-out questions", mininterval=2, leave=False):
-        sifted[overlap.verdict(clue)].append(clue)
-    return sifted
+    bar = tqdm(clues, "bonus parts against held-out questions", mininterval=2, leave=False)
+    return [clue for clue in bar if clue.page is not None and not overlap.repeats(clue)]
 
 
 @functools.cache
 def clean_bonus() -> tuple[Bonus, ...]:
     """Return the bonus parts that have a page and repeat no held-out question, in file order."""
-    return tuple(sift(load_bonus(), held_out())["kept"])
+    return tuple(clean(load_bonus(), held_out()))

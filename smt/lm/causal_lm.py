@@ -99,29 +99,25 @@ def resolve(config: CausalLmConfig) -> Model:
 
 
 @lru_cache(maxsize=1)  # a model takes a gigabyte; runs of one model follow each other
-def writer(model: Model) -> "LmWriter":
-    """Load a model once for all runs that differ only in the policy."""
+def writer(model: Model, lexicon: Path | None = None, bonus: float = lexicons.BONUS) -> "LmWriter":
+    """Load a model once for all runs that differ only in the policy.
+
+    A packed phrase-based model (`lexicon`) adds a bonus of `bonus` nats on its translations.  A model that was trained
+    with glosses also reads them as glosses.
+    """
     from smt.lm.adapter import load_adapter
     from smt.lm.lm_stepper import LmWriter
 
-    for held in (writer, helped_writer, _system):  # frees the last model before the next one is loaded
+    for held in (writer, _system):  # frees the last model before the next one is loaded
         held.cache_clear()
     base = load_base(model.folder)
     adapter = load_adapter(model.adapter)
     adapter.put_into(base)
     base.network.place(model.where)
-    return LmWriter.of(base, Layout.of(base.tokens, *model.languages), adapter.pieces, model.bidirectional)
-
-
-@lru_cache(maxsize=1)
-def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> "LmWriter":
-    """Load a model with a bonus of `bonus` nats on the translations of a packed phrase-based model (`lexicon`).
-
-    A model that was trained with glosses also reads the translations as glosses.
-    """
-    plain, language = writer(model), model.languages[0]
+    plain = LmWriter.of(base, Layout.of(base.tokens, *model.languages), adapter.pieces, model.bidirectional)
     if lexicon is None:
         return plain
+    language = model.languages[0]
     table = lexicons.load_table(lexicon, language)
     glosses = load_glosses(lexicon, language) if model.glosses else None
     return replace(plain, bonus=Lexicon(table, language, bonus, plain.rules, plain.places), glosses=glosses)
@@ -129,7 +125,7 @@ def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> "LmWriter
 
 @lru_cache(maxsize=1)
 def _system(model: Model, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
-    load = partial(helped_writer, model, lexicon, bonus)
+    load = partial(writer, model, lexicon, bonus)
     return Remembered(WaitKTranslator(load, Schedule(FULL), fingerprint, certain_pair(*model.languages)))
 
 
@@ -152,7 +148,7 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     if config.policy == "wait-k":
         schedule = Schedule(parse_k(config.k), config.emission_rate)
         fingerprint = digest(["causal-lm", key, asdict(schedule)])
-        load = partial(helped_writer, model, lexicon, config.lexicon_bonus)
+        load = partial(writer, model, lexicon, config.lexicon_bonus)
         return WaitKTranslator(load, schedule, fingerprint, certain_pair(*model.languages))
     whole = digest(["causal-lm, whole texts", key])
     return PolicyTranslator(_system(model, lexicon, config.lexicon_bonus, whole), policy_of(config))

@@ -9,35 +9,17 @@ Letters in the shape comments: B prompts, N positions, M positions of the beginn
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from smt.lm.base import Base, base_folder, load_base, load_fingerprint
+from smt.lm.base import Base
 from smt.lm.network import Memory, mask_of
-from sqa.files.devices import place
-from sqa.files.store import digest
 
 ROWS, GPU_ROWS = 16, 256  # prompts completed in parallel on a CPU, and on a GPU with 10 GB of free memory
 BREAK = "\n"  # ends a line
-
-
-def model_identity(config: Any) -> str:
-    """Return a hash of the files of a config's `base`, the arithmetic and the device.
-
-    Raises ConfigError if the model is missing.
-    """
-    where = place(config)
-    return digest([load_fingerprint(base_folder(config.base)), f"torch.{where.dtype}", *where.key])
-
-
-def load(config: Any) -> Base:
-    """Load the model `base` of a config, by any of its names (smt/lm/base.py)."""
-    base = load_base(base_folder(config.base))
-    base.network.place(place(config))
-    return base
 
 
 class Line(NamedTuple):

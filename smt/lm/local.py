@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from sqa.core.errors import DataError
 from sqa.core.schema import Count, File, checked
-from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
+from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype, place
 from sqa.files.hub import files_digest
 from sqa.files.store import digest
 from sqa.net.chat import Budget, Cache, CachedChat, LanguageModel, P, Reply, Task
@@ -51,19 +51,21 @@ class LocalModel:
             route: PLAIN, or CHAT for an answer.
             beginning: Common start of all texts, which is read once.
         """
-        from smt.lm.base import base_folder  # a config does not load torch
-        from smt.lm.lines import model_identity
+        from smt.lm.base import base_folder, load_fingerprint  # a config does not load torch
 
-        self.config, self.max_tokens, self._beginning = config, config.max_tokens, beginning
+        self.where, self.max_tokens, self._beginning = place(config), config.max_tokens, beginning
         self.folder, self._is_chat = base_folder(config.base), route == CHAT
         files = files_digest(self.folder, TEMPLATE) if self._is_chat else ""
-        self.identity = digest(["local", VERSION, model_identity(config), route, files, config.max_tokens])
+        model = digest([load_fingerprint(self.folder), f"torch.{self.where.dtype}", *self.where.key])
+        self.identity = digest(["local", VERSION, model, route, files, config.max_tokens])
 
     @cached_property
     def _base(self) -> "Base":
-        from smt.lm.lines import load
+        from smt.lm.base import load_base
 
-        return load(self.config)
+        base = load_base(self.folder)
+        base.network.place(self.where)
+        return base
 
     @cached_property
     def _writer(self) -> "LineWriter":

@@ -142,7 +142,7 @@ class GreedySearch:
         """Make one choice per sentence and set `due`; return (complete, commit, piece, g, ended) of each, (B, 5)."""
         state, rules, bonus = self.state, self.writer.rules, self.writer.bonus
         scores, full = self.stepper.score()
-        scores = rules.forbid(scores, state.word_open, state.past)  # (B, V)
+        scores = rules.forbid(scores, state)  # (B, V)
         if bonus is not None:
             favoured = bonus.favour(scores.cpu(), Begun(self.open_pieces, self.trackers, state.read.tolist()))
             scores = favoured.to(scores.device)

@@ -35,24 +35,6 @@ def piece_limit(visible_pieces: Tensor) -> Tensor:
     return 2 * visible_pieces + 10
 
 
-class Past(NamedTuple):
-    """The last pieces of B sentences that rule 1 needs."""
-
-    last: Tensor  # (B, REPEAT) pieces, newest first, -1 = none yet
-    run: Tensor  # (B, REPEAT) column n - 1: number of last pieces that equal the piece n positions earlier
-
-    @classmethod
-    def none(cls, rows: int, device: torch.device) -> Past:
-        """Return the state before anything is written."""
-        zeros = torch.zeros((rows, REPEAT), dtype=torch.long, device=device)
-        return cls(zeros - 1, zeros)
-
-    def then(self, pieces: Tensor) -> Past:
-        """Append a piece to each sentence (B,)."""
-        new = pieces[:, None]
-        return Past(torch.cat([new, self.last[:, :-1]], 1), (self.run + 1) * (self.last == new))
-
-
 class Rules:
     """Rules 1 and 3 over the V pieces that may be chosen."""
 
@@ -85,21 +67,22 @@ class Rules:
         # (2, V): pieces that cannot follow a published word, and pieces that cannot continue a word
         self.banned = torch.stack([~opens | never, never])
 
-    def forbid(self, scores: Tensor, word_open: Tensor, past: Past) -> Tensor:
+    def forbid(self, scores: Tensor, state: State) -> Tensor:
         """Set scores (B, V) in place to -inf where rules 1 and 3 forbid a piece; the end is never forbidden."""
-        scores.masked_fill_(self.banned[word_open.long()], float("-inf"))
-        return scores.scatter_(1, self.repeats(past), float("-inf"))
+        scores.masked_fill_(self.banned[state.word_open.long()], float("-inf"))
+        return scores.scatter_(1, self.repeats(state), float("-inf"))
 
     def starts(self, choice: Tensor, last: Tensor) -> Tensor:
         """Return whether each choice (B,) begins a word after the piece before it (B,)."""
         return self.starts_word[choice] & ~self.joins_next[last]
 
-    def repeats(self, past: Past) -> Tensor:
+    def repeats(self, state: State) -> Tensor:
         """Return the pieces (B, REPEAT) that rule 1 forbids, padded with `nothing`."""
-        candidate, run = past.last.clamp_min(0), past.run  # candidate n - 1 would repeat the last n pieces
+        last, run = state.last_pieces, state.runs
+        candidate = last.clamp_min(0)  # candidate n - 1 would repeat the last n pieces
         repeats = run >= torch.arange(REPEAT, device=run.device)
         repeats[:, 0] = self.starts_word[candidate[:, 0]] | (run[:, 0] >= 1)  # a piece inside a word may occur twice
-        repeats &= (past.last >= 0) & ~self.free[candidate]
+        repeats &= (last >= 0) & ~self.free[candidate]
         return torch.where(repeats, candidate, self.nothing)
 
 
@@ -144,19 +127,15 @@ class State:
     words: Tensor  # (B,) target words finished
     word_open: Tensor  # (B,) whether the last word can still grow
     alive: Tensor  # (B,) whether the sentence is unfinished
-    last_pieces: Tensor  # (B, REPEAT) see Past
-    runs: Tensor  # (B, REPEAT) see Past
+    last_pieces: Tensor  # (B, REPEAT) pieces, newest first, -1 = none yet
+    runs: Tensor  # (B, REPEAT) column n - 1: number of last pieces that equal the piece n positions earlier
 
     @classmethod
     def begin(cls, needs: Tensor, length: Tensor, last: int) -> State:
         """Return the state before the first READ; `last` precedes the first piece."""
-        zeros, past = torch.zeros_like(length), Past.none(len(length), length.device)
-        return cls(needs, length, zeros, torch.full_like(length, last), zeros, zeros, zeros > 0, zeros == 0, *past)
-
-    @property
-    def past(self) -> Past:
-        """Return the last pieces."""
-        return Past(self.last_pieces, self.runs)
+        zeros, runs = torch.zeros_like(length), length.new_zeros(len(length), REPEAT)
+        starting = torch.full_like(length, last)
+        return cls(needs, length, zeros, starting, zeros, zeros, zeros > 0, zeros == 0, runs - 1, runs)
 
     @property
     def ended(self) -> Tensor:
@@ -178,9 +157,9 @@ class State:
 
     def commit(self, piece: Tensor, taken: Tensor) -> None:
         """Write a piece (B,) where `taken` (B,) is true."""
-        longer = self.past.then(piece)
-        self.last_pieces = torch.where(taken[:, None], longer.last, self.last_pieces)
-        self.runs = torch.where(taken[:, None], longer.run, self.runs)
+        new, rows = piece[:, None], taken[:, None]
+        self.runs = torch.where(rows, (self.runs + 1) * (self.last_pieces == new), self.runs)
+        self.last_pieces = torch.where(rows, torch.cat([new, self.last_pieces[:, :-1]], 1), self.last_pieces)
         self.last = torch.where(taken, piece, self.last)
         self.word_open = self.word_open | taken
         self.written = self.written + taken

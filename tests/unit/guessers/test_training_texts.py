@@ -8,7 +8,7 @@ from refusals import refused
 from tables import tables_of
 
 from guessers import bonus
-from guessers.bonus import Bonus, HeldOut, Overlap, sift
+from guessers.bonus import Bonus, HeldOut, Overlap
 from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.counting import Bm25Training
 from guessers.train import main
@@ -34,7 +34,7 @@ def clue(text, page="Peru", opening=""):
 
 @pytest.mark.parametrize(("part", "verdict"), TABLES["clue_that_repeats_a_question_is_removed"])
 def test_clue_that_repeats_a_question_is_removed(part, verdict):
-    assert Overlap(HELD_OUT).verdict(clue(*part)) == verdict
+    assert bonus.clean([clue(*part)], HELD_OUT) == ([clue(*part)] if verdict == "kept" else [])
 
 
 def test_overlap_is_the_share_of_common_runs():
@@ -61,7 +61,7 @@ def test_clean_bonus_parts_repeat_no_test_question(kept_apart):
     """Find runs of ten words in common with evaluation questions, independently of guessers/bonus.py."""
     texts = {q.reference_text for name in ("xqb-es", "xqb-pl", "guessdev") for q in load_questions(name)}
     judged = [question for question in kept_apart if question.text in texts]
-    clean = sift(bonus.load_bonus()[::96], judged)["kept"]  # the full data take half a minute
+    clean = bonus.clean(bonus.load_bonus()[::96], judged)  # the full data take half a minute
     assert (len(clean), len({part.page for part in clean})) == (678, 635)
     runs = set()
     for text in texts:

@@ -14,7 +14,7 @@ from smt_models import random_model, streamed, vocabulary
 
 from smt.models.bundle import load_model
 from smt.models.decode import decode_batch, decode_stream
-from smt.models.stepper import Past
+from smt.models.stepper import State
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import PAD
 from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_prefix, system
@@ -151,10 +151,10 @@ def test_no_word_or_phrase_is_written_twice_in_a_row():
     inside = int(np.flatnonzero(~vocabulary().starts_word & ~vocabulary().has_digit)[-5])
 
     def banned(*history):
-        past = Past.none(1, torch.device("cpu"))
+        state = State.begin(torch.zeros(1, 0), torch.tensor([1]), PAD)
         for piece in history:
-            past = past.then(torch.tensor([piece]))
-        return set(rules.repeats(past)[0].tolist()) - {PAD}
+            state.commit(torch.tensor([piece]), torch.tensor([True]))
+        return set(rules.repeats(state)[0].tolist()) - {PAD}
 
     assert banned(start) == {start}  # no word twice
     assert banned(inside) == set() and banned(inside, inside) == {inside}  # no piece inside a word three times
