@@ -2,9 +2,8 @@
 
     sqa reproduce fig5      # (a) a hallucination and (b) an under-translation, drawn by sqa/report/steps.py
     sqa reproduce table2    # the texts of the same questions, with the errors marked
-    sqa reproduce fig5 runs/mine --question ID      # any question of any run
 
-The config names the questions, or experiments/stepwise/examples.py chooses them.
+The config names the questions.  `sqa.load(RUN).plot_steps(ID)` draws any question of any run.
 
 Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead the
 player.  A single question proves nothing; experiments/ledger/stepwise-costs.tsv measures the claim over all questions.
@@ -16,13 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from experiments.outputs import Outputs
-from experiments.stepwise.examples import Example, chosen, load_systems, missing, of_question, stem
-from experiments.stepwise.systems import RULES, Subject, line_of
-from sqa.core.errors import ConfigError
-from sqa.core.registry import did_you_mean
-from sqa.diagnose.findings import errors_of
+from experiments.stepwise.examples import Example, chosen, load_systems, missing, stem
+from experiments.stepwise.systems import RULES
 from sqa.diagnose.step_errors import Finding
-from sqa.pipeline.folder import open_run
 from sqa.report.steps import marks_of
 from sqa.results import show_lines
 
@@ -64,26 +59,6 @@ def table5(config_path: Path, runs: Path) -> None:
     outputs = Outputs(selection.folder)
     outputs.csv("table5.csv", rows, show=True)
     show_lines(f"Table 5 shows {'; '.join(shown)}")
-    outputs.end()
-
-
-def of_run(folder: Path, question: str, runs: Path) -> None:
-    """Write the figure, its numbers and its texts for a question of a finished run."""
-    run = open_run(folder)
-    ids = [each.id for each in run.questions]
-    if question not in ids:
-        raise ConfigError(f"--question: {question!r} is not a question of {folder}{did_you_mean(question, ids)}")
-    config, errors = run.config, tuple(errors_of(run))
-    k = getattr(config.translator.options, "k", "full")
-    guesser = "" if config.guesser is None else config.guesser.name
-    lines, indices = tuple(map(line_of, run.traces)), {id: index for index, id in enumerate(ids)}
-    subject = Subject(
-        Path(config.dataset.name).name, k, guesser, run, errors, lines, (), indices, config.translator.name
-    )
-    outputs, name = Outputs(runs / "figure5"), f"{folder.name}_{question}"
-    examples = [of_question(panel, subject, indices[question]) for panel in ("b", "a")]
-    example = next((example for example in examples if example.finding), examples[-1])
-    outputs.csv(f"{name}_texts.csv", [TABLE2, *written(outputs, example, name)], show=True)
     outputs.end()
 
 

@@ -39,11 +39,6 @@ class Line(NamedTuple):
     sentence: np.ndarray  # 0-based index of the sentence
     log_mrr: np.ndarray  # natural logarithm of 1 / rank, RULES.floor if the answer is not in the list
 
-    def at(self, position: int) -> float:
-        """Return log MRR after `position` source words were read; the floor if nothing was read."""
-        step = int(np.searchsorted(self.read, position, side="right")) - 1
-        return RULES.floor if step < 0 else float(self.log_mrr[step])
-
 
 @dataclass(frozen=True, slots=True)
 class Subject:

@@ -70,7 +70,6 @@ PAPER = {  # figure or table of the paper -> (its function, its config in config
     "table3": ("experiments.studies.question_sets:main", "table3.yaml"),
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
 }
-QUESTIONS = ("fig5", "table2", "table5")  # items that show a single question
 
 
 @evidence_app.command()
@@ -92,21 +91,14 @@ def ablation(
 @evidence_app.command()
 def reproduce(
     item: Annotated[str, argument("ITEM", f"One of {', '.join(PAPER)}, all, or your own file.py:main.")],
-    config: Annotated[
-        Path | None, argument("[CONFIG|RUN]", "Config that replaces the item's own, or a run with --question.")
-    ] = None,
+    config: Annotated[Path | None, argument("[CONFIG]", "Config that replaces the item's own.")] = None,
     runs: Runs = DEFAULT_RUNS,
-    question: Annotated[str | None, option("--question ID", "Question of a run, for fig5, table2 and table5.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
     """Make a figure or table of the paper, computing missing runs first."""
     from sqa.pipeline.scheduler import scheduled
 
-    if question is not None:
-        if item not in QUESTIONS or config is None:
-            raise ConfigError(f"--question: needs a run, as in `sqa reproduce {QUESTIONS[0]} runs/mine --question ID`")
-        return call("experiments.paper.figure5:of_run", config, question, runs)
     with scheduled(scheduler, runs, store):
         _reproduce(item, config, runs)
 

@@ -1,7 +1,6 @@
 """The paper's examples (Figure 5, Tables 2 and 5) on a few bundled questions."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import sqa
 from experiments.ablation.report import main as ablation
 from experiments.paper import figure5
 from experiments.stepwise import examples, systems
-from sqa.cli.evidence import reproduce as run_evidence
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.paths import ROOT
 from sqa.diagnose import findings
@@ -48,7 +46,7 @@ def folder(tmp_path_factory):
     """Write configs with a few bundled questions and one process, and return their folder."""
     folder = tmp_path_factory.mktemp("items")
     write_small_ablation(folder, KS, LIMIT)
-    questions = {"a": {"k": 3}, "b": {"k": 3}}
+    questions = {"a": {"id": "mini-005-es", "k": 3}, "b": {"id": "mini-004-es", "k": 3}}
     changed(ROOT / "configs" / "examples.yaml", folder, translators=["wait-k"], questions=questions)
     return folder
 
@@ -70,11 +68,6 @@ def selection(folder, runs):
     return examples.load_systems(folder / "examples.yaml", runs)
 
 
-@pytest.mark.parametrize(("log_mrr", "answerable"), [([-1.0, 0.0], True), ([0.0, -1.0], False), ([], False)])
-def test_examples_need_the_answer_in_the_human_text(log_mrr, answerable):
-    assert examples.is_answerable(SimpleNamespace(human=[SimpleNamespace(log_mrr=np.array(log_mrr))]), 0) == answerable
-
-
 def test_systems_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, capsys):
     def none(pair, cache, seeds=SEEDS):
         raise ConfigError("no aligner here")
@@ -87,7 +80,8 @@ def test_systems_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, 
 
 
 def test_mismatched_config_of_examples_is_refused(folder, tmp_path, runs):
-    wrong = {"ablation": str(folder / "ablation.yaml"), "guesser": "gru", "questions": {"a": {"k": 7}}}
+    questions = {"a": {"id": "mini-005-es", "k": 7}}
+    wrong = {"ablation": str(folder / "ablation.yaml"), "guesser": "gru", "questions": questions}
     path = changed(folder / "examples.yaml", tmp_path, **wrong)
     refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is not a contestant", examples.load_systems, path, runs)
 
@@ -111,30 +105,14 @@ def test_named_question_is_shown(folder, runs, tmp_path, capsys):
     assert "Table 5 shows mini-005-es (" in printed and " by wait-6; mini-006-es (" in printed
 
 
-def test_any_question_of_a_run_is_drawn(runs, monkeypatch, capsys):
+def test_any_question_of_a_run_is_drawn(runs, monkeypatch):
     monkeypatch.setattr(findings, "load_aligner", lambda pair, *_: Diagonal(pair))
     folder = next(folder for folder in runs.glob("*wait-k-3-*") if folder.is_dir())
-    run_evidence("fig5", folder, runs, question="mini-005-es")
-    printed = capsys.readouterr().out
-    assert "mini-005-es" in printed and f"{folder.name}_mini-005-es.png" in printed
-    refused(ConfigError, "'mini-5' is not a question", figure5.of_run, folder, "mini-5", runs)
-    refused(ConfigError, "--question: needs a run", run_evidence, "fig6", folder, runs, question="mini-005-es")
-    [axes] = [sqa.load(folder).plot_steps("mini-005-es")]
+    axes = sqa.load(folder).plot_steps("mini-005-es")
     labels = [text.get_text() for text in axes.figure.axes[2].texts]
     marks = [text.get_text() for text in axes.texts]
     assert labels[0] == "Output:" and marks == [f"({n})" for n in range(1, len(marks) + 1)] != []
     assert all(any(label.startswith(f"{mark} ") for label in labels) for mark in marks)
-
-
-@pytest.mark.parametrize(("share", "valid"), [(0.9, True), (0.91, False), (1.0, False)])
-def test_drop_at_the_end_of_the_source_is_not_chosen(share, valid):
-    line = SimpleNamespace(fraction=np.array([0.5, share]), read=np.arange(2))
-    known = SimpleNamespace(log_mrr=np.array([0.0]))
-    question = SimpleNamespace(reference_text="two words")
-    subject = SimpleNamespace(
-        index_of=lambda _: 0, lines=[line], human=[known], run=SimpleNamespace(questions=[question])
-    )
-    assert examples.tells("a", subject, SimpleNamespace(words=("one",), loss=3.0, last=1)) == valid
 
 
 def test_words_stay_within_the_width():
@@ -149,7 +127,8 @@ def test_red_curve_is_binary():
     assert red_curve(np.array([]), ())[1].tolist() == [0, 0]
 
 
-def test_missing_example_error_names_it(folder, runs, monkeypatch):
-    monkeypatch.setattr(examples, "is_answerable", lambda subject, index: False)
+def test_missing_question_error_names_it(folder, runs, tmp_path):
+    other = {"ablation": str(folder / "ablation.yaml"), "questions": {"a": {"id": "other-1", "k": 3}}}
+    path = changed(folder / "examples.yaml", tmp_path, **other)
     for item in (figure5.main, figure5.table5):
-        refused(NotComputable, "answer is known", item, folder / "examples.yaml", runs)
+        refused(NotComputable, "no run of wait-k on mini-es has other-1 at k=3", item, path, runs)
