@@ -48,10 +48,10 @@ def _run(
     from sqa.files.store import Store
     from sqa.pipeline import engine
 
-    def ahead(work: Any, given: bool, progress: bool) -> Any:
+    def ahead(work: Any, given: bool, progress: bool) -> None:
         from sqa.pipeline.runner import make_ahead
 
-        return make_ahead(work, given, progress, workers)
+        make_ahead(work, given, progress, workers)
 
     return engine.run(_load(path, overrides, limit), Store(runs), until=until, ahead=None if workers == 1 else ahead)
 

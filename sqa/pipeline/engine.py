@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -59,7 +58,7 @@ VERSION = 1  # version of the stages; raise it when the rows of a component chan
 
 EMPTY_QUESTIONS, EMPTY_SENTENCES, _, ANSWERED = metric_names.PRINTED  # counts printed in addition to the metrics
 Tick = Callable[[int], object]  # called with the number of questions just completed
-Ahead = Callable[["Work", bool, bool], tuple[dict[str, int], dict[str, float]]]
+Ahead = Callable[["Work", bool, bool], None]
 
 
 # --------------------------------------------------------------------------------------------- questions and components
@@ -185,9 +184,8 @@ class RunResult:
     store: Store
     metrics: list[contracts.BuiltMetric]
     unknown_pages: int | None  # questions whose page the guesser cannot name; None if it has no page list
-    made: dict[str, int] = field(default_factory=dict)  # stage -> blocks computed by this run; the others were stored
+    made: dict[str, int] = field(default_factory=dict)  # stage -> blocks that the store lacked before this run
     texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> text metric -> score
-    seconds: dict[str, float] = field(default_factory=dict)  # seconds of each fully computed stage, summed over workers
     mismatch: str = ""  # warning about a buzzer that was trained with another guesser
 
     @property
@@ -282,32 +280,29 @@ def run(
 
             mismatch = other_guesser(config, trained)
             print(f"sqa: {mismatch}", file=sys.stderr)
-    made, seconds = ahead(work, given, progress) if ahead and len(questions) > FEW else ({}, {})
+    made = {name: len(store.missing(stage, len(work.blocks))) for name, stage in work.stages.items()}
+    if ahead and len(questions) > FEW:
+        ahead(work, given, progress)
     for name in work.stages:
-        blocks, took = _whole_stage(work, name, progress)
-        made[name] = made.get(name, 0) + blocks
-        if took is not None:
-            seconds[name] = took
+        _whole_stage(work, name, progress)
     unknown = _unknown_pages(work.built["guess"], questions) if "guess" in work.stages else None
     metrics, texts = _score_texts(work, progress) if "score" in work.stages else (work.metrics, {})
-    return RunResult(config, questions, work.stages, store, metrics, unknown, made, texts, seconds, mismatch)
+    return RunResult(config, questions, work.stages, store, metrics, unknown, made, texts, mismatch)
 
 
-def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
-    """Compute the missing blocks of a stage; return how many were missing, and the wall time if all were."""
+def _whole_stage(work: Work, name: str, progress: bool) -> None:
+    """Compute the missing blocks of a stage."""
     store, stage, blocks = work.store, work.stages[name], work.blocks
     store.describe(stage)
     if not store.missing(stage, len(blocks)):
-        return 0, None
+        return
     with store.working_on(stage):
         missing = store.missing(stage, len(blocks))
-        start = time.perf_counter()
         work.check(name, missing)
         total, todo = len(work.questions), sum(len(blocks[index]) for index in missing)
         with bar(f"{name:9}", total, total - todo, disable=not progress) as shown:
             for index in missing:
                 work.make(name, index, shown.update)
-        return len(missing), time.perf_counter() - start if len(missing) == len(blocks) else None
 
 
 def _score_texts(work: Work, progress: bool) -> tuple[list[contracts.BuiltMetric], dict[str, dict[str, Score]]]:

@@ -37,7 +37,7 @@ class Call(NamedTuple):
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     result: int | None = None  # index of the value among the results; None: not a result
-    then: Callable[[Any], list[Call]] = lambda _: []  # value -> the calls that follow
+    then: Callable[[], list[Call]] = list  # returns the calls that follow
     words: int = 0  # source words of a block of questions; 0 = the call precedes all others
     group: str = ""  # group of blocks with equal time per word
     large: bool = False  # whether the call needs a large model, which occupies the processors of THREADS workers
@@ -75,11 +75,11 @@ class Waiting:
     def _seconds(self, call: Call) -> float:
         return self._pace.get(call.group, math.inf) * call.words if call.words else math.inf
 
-    def ended(self, call: Call, value: Any, seconds: float) -> None:
+    def ended(self, call: Call, seconds: float) -> None:
         """Record the duration of a call and add the calls that follow it."""
         if call.words:
             self._pace[call.group] = min(seconds / call.words, self._pace.get(call.group, math.inf))
-        self._ready[:0] = call.then(value)
+        self._ready[:0] = call.then()
 
 
 class Pool(Protocol):
@@ -127,7 +127,7 @@ def _followed(pool: Pool, waiting: Waiting) -> Iterator[tuple[int, Any]]:
                 continue
             for future in pool.wait(running):
                 ended, (value, seconds, _) = running.pop(future), future.result()
-                waiting.ended(ended, value, seconds)
+                waiting.ended(ended, seconds)
                 if ended.result is not None:
                     yield ended.result, value
     finally:
@@ -139,7 +139,7 @@ def in_process(groups: Groups) -> Iterator[tuple[int, Any]]:
     waiting = Waiting(groups(()), 1)
     while call := waiting.take():
         value = call.function(*call.arguments)
-        waiting.ended(call, value, 0.0)
+        waiting.ended(call, 0.0)
         if call.result is not None:
             yield call.result, value
 

@@ -1,20 +1,17 @@
 """Distribute many runs over workers: a call computes a block of questions by all stages of a group of runs.
 
-    for folder in run_all([config, ...], runs, workers=workers):                # sweeps, experiments, grids
-        ...
-    for index, result in run_jobs([Job(config, finish), ...], store, workers):  # the same with another last step
+    for folder in run_all([config, ...], runs, workers=workers):  # sweeps, experiments, grids
         ...
 
 Runs with the same translator and questions form a group and share its translation.  A worker loads the models,
-computes a block and writes it to the store, and `finish` is called on a worker after the last block.  The workers are
-processes on this machine (sqa/pipeline/pool.py), or Dask's inside `scheduled(...)`.  Few questions are processed in
-this process, which is faster than starting a worker.
+computes a block and writes it to the store.  After the last block, a worker makes the files of the run's folder.  The
+workers are processes on this machine (sqa/pipeline/pool.py), or Dask's inside `scheduled(...)`.  Few questions are
+processed in this process, which is faster than starting a worker.
 """
 
 from __future__ import annotations
 
 import random
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
@@ -22,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from multiprocessing import current_process
 from pathlib import Path
-from typing import Any
 
 from sqa.core.compute import usable
 from sqa.core.errors import ConfigError, DataError
@@ -87,18 +83,15 @@ class Workshop:
             return None
         return None if work.lacking() else saved
 
-    def make(self, config: RunConfig, index: int, given: str | None = None, until: str = "score") -> dict[str, float]:
-        """Compute a block of all stages up to `until`; return the seconds of each stage that the store lacked."""
-        work, seconds = self.work(config, until, given), dict[str, float]()
+    def make(self, config: RunConfig, index: int, given: str | None = None, until: str = "score") -> None:
+        """Compute a block of all stages up to `until` that the store lacks."""
+        work = self.work(config, until, given)
         for name, stage in work.stages.items():
             if not self.store.has(stage, index):
-                start = time.perf_counter()
                 # checked every time, since the store may have been emptied
                 self.store.describe(stage)
                 work.check(name, [index])
                 work.make(name, index, lambda _: None)
-                seconds[name] = time.perf_counter() - start
-        return seconds
 
 
 def words_of(questions: Sequence[Question]) -> tuple[int, ...]:
@@ -123,16 +116,12 @@ def workshop_of(store: Store) -> Workshop:
 LARGE = 4  # time per word of a run with a large model, in that of other runs, for estimates
 NVIDIA = Path("/dev/nvidiactl")  # file that exists if there is a GPU, which `device: auto` then uses
 
-Finish = Callable[[Store, Parts], Any]
-Seconds = dict[str, float]  # stage -> seconds
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run, and a function that is called on a worker after the run's blocks are done and returns a small value."""
+    """A run, or its first stages."""
 
     config: RunConfig
-    finish: Finish
     until: str = "score"
     given: str | None = None  # fingerprint of stored questions (`Store.keep`) that replace those of config.dataset
     beside: str = ""  # label of runs with different k that can share work, such as translated prefixes, in a process
@@ -173,7 +162,7 @@ def run_all(
     workshop, paths = workshop_of(Store(runs.resolve())), [runs / config.name for config in configs]
     saved = [workshop.finished(config, path) for config, path in zip(configs, paths, strict=True)]
     missing = [index for index, folder in enumerate(saved) if folder is None]
-    jobs = [Job(configs[i], partial(_files, configs[i]), beside=beside[i] if beside else "") for i in missing]
+    jobs = [Job(configs[i], beside=beside[i] if beside else "") for i in missing]
     costs = [_cost(job, workshop) for job in jobs]
     left = len(jobs)
     with bar("runs", sum(costs), unit="words", unit_scale=True, smoothing=0, disable=not progress or not jobs) as shown:
@@ -193,8 +182,8 @@ def _cost(job: Job, workshop: Workshop) -> int:
     return sum(words_of(workshop.questions(job.config, job.given))) * (LARGE if job.large else 1)
 
 
-def run_jobs(jobs: Sequence[Job], store: Store, workers: int | None = None) -> Iterator[tuple[int, Any]]:
-    """Yield (index, value of `finish`) of each job as it ends.  The first error cancels all jobs.
+def run_jobs(jobs: Sequence[Job], store: Store, workers: int | None = None) -> Iterator[tuple[int, dict[str, bytes]]]:
+    """Yield (index, files of the run's folder) of each job as it ends.  The first error cancels all jobs.
 
     workers: number of processes; None for one per processor that this process may use.  Inside `scheduled(...)` the
     scheduler's store replaces `store`.
@@ -228,9 +217,7 @@ def _processes(workers: int | None) -> int:
     return 1 if current_process().daemon else workers or usable()
 
 
-def make_ahead(
-    work: Work, given: bool, progress: bool, workers: int | None = None
-) -> tuple[dict[str, int], dict[str, float]]:
+def make_ahead(work: Work, given: bool, progress: bool, workers: int | None = None) -> None:
     """Compute the missing blocks of a run on workers if they have more than FEW questions.
 
     Nothing is computed with one worker, or if the guesser must see all texts first.
@@ -240,45 +227,37 @@ def make_ahead(
         given: Whether its questions replace those of the data set.
         progress: Whether a bar goes to stderr.
         workers: As in `run_jobs`.
-
-    Returns:
-        The number of computed blocks by stage; and, for stages computed in full, the seconds summed over workers.
     """
     number, store = _processes(workers), work.store
-    todo, seconds = work.lacking(), dict.fromkeys(work.stages, 0.0)
-    questions = sum(len(work.blocks[index]) for index in todo)
+    questions = sum(len(work.blocks[index]) for index in work.lacking())
     if number == 1 or questions <= FEW or isinstance(work.built.get("guess"), ChecksTexts):
-        return {}, {}
+        return
     replaced = dataset_fingerprint(work.questions) if given else None
-    job, words = Job(work.config, partial(_files, work.config), work.until, replaced), words_of(work.questions)
+    job, words = Job(work.config, work.until, replaced), words_of(work.questions)
     with ExitStack() as opened:
         for stage in work.stages.values():
             opened.enter_context(store.working_on(stage))
-        made = {name: len(store.missing(stage, len(work.blocks))) for name, stage in work.stages.items()}
         total = len(work.questions)
         shown = opened.enter_context(bar("run", total, total - questions, disable=not progress))
 
-        def ended(block: int, took: Seconds) -> list[Call]:
+        def ended(block: int) -> list[Call]:
             shown.update(len(work.blocks[block]))
-            for name, value in took.items():
-                seconds[name] += value
             return []
 
         def groups(_: Collection[int]) -> list[list[Call]]:
             return [[_block_call("", (job,), b, words[b], store, partial(ended, b)) for b in work.lacking()]]
 
         deque(results(Processes(number), groups), maxlen=0)
-    return made, {name: seconds[name] for name, blocks in made.items() if blocks == len(work.blocks)}
 
 
 def _group_calls(name: str, group: dict[int, Job], store: Store) -> list[Call]:
     """Return the calls that compute the blocks of a group of runs; calls that finish each run follow them."""
     jobs = tuple(group.values())
     words = words_of(workshop_of(store).questions(jobs[0].config, jobs[0].given))
-    finishing = [Call(_finish, (job.finish, store), index, title=job.config.name) for index, job in group.items()]
+    finishing = [Call(_files, (job.config, store), index, title=job.config.name) for index, job in group.items()]
     left = len(words)
 
-    def ended(_: Seconds) -> list[Call]:
+    def ended() -> list[Call]:
         nonlocal left
         left -= 1
         return [] if left else finishing
@@ -288,37 +267,26 @@ def _group_calls(name: str, group: dict[int, Job], store: Store) -> list[Call]:
 
 
 def _block_call(
-    group: str, jobs: tuple[Job, ...], block: int, words: int, store: Store, then: Callable[[Seconds], list[Call]]
+    group: str, jobs: tuple[Job, ...], block: int, words: int, store: Store, then: Callable[[], list[Call]]
 ) -> Call:
     """Return the call that computes a block of each job; one on a GPU only translates, and another one follows it."""
     title = f"{jobs[0].config.name} block {block}"
     call = Call(_make, (jobs, block, store), None, then, words, group, jobs[0].large, title=title)
     if not jobs[0].gpu:
         return call
-
-    def translated(took: Seconds) -> list[Call]:
-        return [call._replace(then=lambda more: then(took | more))]
-
     translating = tuple(replace(job, until="translate") for job in jobs)
-    return call._replace(arguments=(translating, block, store), then=translated, gpu=True)
+    return call._replace(arguments=(translating, block, store), then=lambda: [call], gpu=True)
 
 
 # ------------------------------------------------------------------------------------------------- calls of workers
 
 
-def _make(jobs: Sequence[Job], block: int, store: Store) -> Seconds:
-    """Compute a block of each run; return the seconds of each stage that the store lacked."""
-    seconds: Seconds = {}
+def _make(jobs: Sequence[Job], block: int, store: Store) -> None:
+    """Compute a block of each run."""
     for job in jobs:
-        for name, value in workshop_of(store).make(job.config, block, job.given, job.until).items():
-            seconds[name] = seconds.get(name, 0.0) + value
-    return seconds
+        workshop_of(store).make(job.config, block, job.given, job.until)
 
 
-def _finish(finish: Finish, store: Store) -> Any:
-    return finish(store, workshop_of(store).parts)
-
-
-def _files(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:
+def _files(config: RunConfig, store: Store) -> dict[str, bytes]:
     """Return the files of a run's folder, on a worker whose store has all blocks."""
-    return pack(run(config, store, parts=parts, progress=False))
+    return pack(run(config, store, parts=workshop_of(store).parts, progress=False))

@@ -52,7 +52,7 @@ def load(target: str) -> Code:
     Raises ConfigError for a missing or invalid file; errors of the import itself (ImportError and others) pass
     through.
     """
-    forget([code for code in LOADED.values() if not code.current()])
+    forget([code for code in list(LOADED.values()) if not code.current()])  # other threads may load parts meanwhile
     if target not in LOADED:
         sys.dont_write_bytecode = True  # a cached file may be stale if its source was edited within a second
         importlib.invalidate_caches()

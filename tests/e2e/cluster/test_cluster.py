@@ -22,7 +22,8 @@ from experiments.grid import AblationConfig
 from sqa.core.errors import RemoteProtocolError
 from sqa.pipeline import overrides
 from sqa.pipeline.config import load
-from sqa.pipeline.runner import Workshop, run_all
+from sqa.pipeline.engine import Work
+from sqa.pipeline.runner import run_all
 from sqa.pipeline.scheduler import current, scheduled
 
 TABLES = tables_of(__file__)
@@ -112,18 +113,17 @@ def test_only_gpu_workers_translate_on_a_gpu(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.chdir(tmp_path)
     write_questions(tmp_path / "questions.jsonl", 70)
-    made, make = set(), Workshop.make
+    made, make = set(), Work.make
 
-    def noted(self: Workshop, *arguments: Any) -> dict[str, float]:
-        seconds = make(self, *arguments)
-        made.update((stage, get_worker().name) for stage in seconds)
-        return seconds
+    def noted(self: Work, stage: str, *arguments: Any) -> None:
+        made.add((stage, get_worker().name))
+        make(self, stage, *arguments)
 
     parts = PARTS | {"translator": {"name": "doubles:build_placed", "k": 3}}
     Path("placed.yaml").write_text(yaml.safe_dump({"dataset": {"name": "questions.jsonl"}, **parts}), encoding="utf-8")
     runs = [config for _, config in overrides.grid(Path("placed.yaml"), overrides.parsed_axes(["seed=1,2"]))]
     here = run_all(runs, Path("alone"), progress=False)
-    monkeypatch.setattr(Workshop, "make", noted)
+    monkeypatch.setattr(Work, "make", noted)
     options = {"cpu": {"nthreads": 1}, "gpu": {"nthreads": 1, "resources": {"GPU": 1}}}
     spec = {name: {"cls": Worker, "options": values} for name, values in options.items()}
     address = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}

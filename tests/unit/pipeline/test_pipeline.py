@@ -135,8 +135,7 @@ def test_runs_may_have_several_blocks(tmp_path, monkeypatch):
         np.testing.assert_array_equal(parts.stats[name], values)
     Store(tmp_path / "b").block(parts.stages["guess"], 1).unlink()
     again = run(small_config(tmp_path), Store(tmp_path / "b"), progress=False)
-    # Only fully computed stages have a time.
-    assert again.made == dict.fromkeys(engine.STAGES, 0) | {"guess": 1} and not again.seconds
+    assert again.made == dict.fromkeys(engine.STAGES, 0) | {"guess": 1}
 
 
 CHECKS = TABLES["checks"]

@@ -56,8 +56,8 @@ def calls(function, numbers=range(4)):
 
 
 def chain(done):
-    """Return a call whose value decides the calls that follow."""
-    return [[Call(square, (3,), then=lambda value: [Call(square, (value + i,), i) for i in range(3) if i not in done])]]
+    """Return a call that other calls follow."""
+    return [[Call(square, (3,), then=lambda: [Call(square, (i,), i) for i in range(3) if i not in done])]]
 
 
 def test_pool_gives_the_same_results_as_one_process():
@@ -119,7 +119,7 @@ def made_with(workers, folder, name):
     assert [run.folder.name for run in swept] == ["k1", "k2"]
     result = engine.run(three, Store(runs), progress=False, ahead=partial(runner.make_ahead, workers=workers))
     saving.save(result, runs)
-    assert result.made == dict.fromkeys(engine.STAGES, 1) and min(result.seconds.values()) > 0
+    assert result.made == dict.fromkeys(engine.STAGES, 1)
     files = (path for path in sorted(runs.rglob("*")) if path.is_file() and path.suffix not in (".lock", ".partial"))
     return {str(path.relative_to(runs)): path.read_bytes() for path in files}
 
@@ -164,8 +164,8 @@ def test_object_as_a_part_stays_in_this_process(tmp_path):
 def test_runs_with_one_name_share_a_task(tmp_path):
     translators = [{"name": "doubles:build_translator", "k": k} for k in (1, 2)]
     one, two = (small_config(tmp_path, translator=translator) for translator in translators)
-    assert runner.Job(one, finish).group() != runner.Job(two, finish).group()
-    assert runner.Job(one, finish, beside="a").group() == runner.Job(two, finish, beside="a").group()
+    assert runner.Job(one).group() != runner.Job(two).group()
+    assert runner.Job(one, beside="a").group() == runner.Job(two, beside="a").group()
 
 
 def test_small_models_and_question_sets_come_first(tmp_path, monkeypatch):
@@ -177,7 +177,7 @@ def test_small_models_and_question_sets_come_first(tmp_path, monkeypatch):
         run_from_mapping({"name": name, "dataset": {"name": "mini-es", "limit": n}, "translator": part})
         for name, part, n in parts
     ]
-    list(runner.run_jobs([runner.Job(config, print) for config in configs], Store(tmp_path), workers=1))
+    list(runner.run_jobs([runner.Job(config) for config in configs], Store(tmp_path), workers=1))
     assert [title.split(" block")[0] for title in taken] == ["c", "b", "a"]
 
 
@@ -186,12 +186,8 @@ def test_few_questions_stay_in_this_process(tmp_path, monkeypatch):
     config = run_from_mapping(
         {"name": "x", "dataset": {"name": "mini-es", "limit": 2}, "translator": {"name": "fixed", "text": "reference"}}
     )
-    jobs = [runner.Job(config, finish)]
-    assert list(runner.run_jobs(jobs, Store(tmp_path), 8)) == [(0, "finished")]
-
-
-def finish(store, parts):
-    return "finished"
+    [(index, files)] = runner.run_jobs([runner.Job(config)], Store(tmp_path), 8)
+    assert index == 0 and "run.json" in files
 
 
 TASK = TABLES["task"]
@@ -211,7 +207,7 @@ def recorded_groups(copies):
     for group, (pace, words) in enumerate(list(product(PACES, BLOCKS)) * copies):
         last, left = [call(END, result=next(ends)) for _ in range(2)], list(words)
 
-        def ended(_, left=left, last=last):
+        def ended(left=left, last=last):
             left.pop()
             return [] if left else last
 
