@@ -43,7 +43,7 @@ from sqa.files.atomic import claimed, joined_digest, locked, write_text
 from sqa.files.devices import place
 from sqa.files.records import json_document
 from sqa.pipeline.config import load
-from sqa.training.trainer import Checkpoints, Moments, Trainer
+from sqa.training.trainer import Checkpoints, Trainer
 
 IGNORED = -100  # label of a position without a training target
 
@@ -200,7 +200,7 @@ class LmTraining:
             factors.values(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
         )
         kept = nn.ParameterDict({name.replace(".", "/"): factor for name, factor in factors.items()})
-        parts = {"model": kept, "optimizer": Moments(optimiser, factors.items())}
+        parts = {"model": kept, "optimizer": optimiser}
         self.trainer = Trainer(folder, optimiser, parts, Checkpoints(folder, 2, identity), config.clip, "step")
         if config.compile:
             for layer in model.model.get_decoder().layers:

@@ -32,7 +32,7 @@ from sqa.core.schema import parse_k
 from sqa.files.atomic import claimed, joined_digest
 from sqa.files.devices import place
 from sqa.pipeline.config import folder_name, load
-from sqa.training.trainer import Checkpoints, Moments, Trainer, denormals_flushed
+from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 FREE = {"name", "data", "full_encoder", "train.threads", "train.compile", "train.device"}  # do not change the result
 Entropy = Callable[..., Tensor]  # `summed_entropy` or its compiled form
@@ -113,7 +113,7 @@ class SmtTraining:
         self.model.to(self.device)
         adam: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": t.weight_decay, "fused": True}
         optimiser = torch.optim.AdamW(self.model.parameters(), t.learning_rate, **adam)
-        parts = {"model": self.model, "optimizer": Moments(optimiser, self.model.named_parameters())}
+        parts = {"model": self.model, "optimizer": optimiser}
         checkpoints = Checkpoints(folder, t.keep, identity(config, data))
         self.trainer = Trainer(folder, optimiser, parts, checkpoints, t.clip, "step")
         packed = load_arrays(Packed, data / "packed")

@@ -102,24 +102,6 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
-class Moments:
-    """Adam's state as tensors named "PARAMETER.KEY", saved as a part of a checkpoint."""
-
-    def __init__(self, optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
-        self.optimiser, self.parameters = optimiser, dict(parameters)
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return the tensors of the state by name."""
-        kept = {name: self.optimiser.state[parameter] for name, parameter in self.parameters.items()}
-        return {f"{name}.{key}": value for name, state in kept.items() for key, value in state.items()}
-
-    def load_state_dict(self, kept: Mapping[str, Tensor]) -> None:
-        """Restore the optimiser's state from a `state_dict`."""
-        for name, parameter in self.parameters.items():
-            tensors = {key: kept[f"{name}.{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-            self.optimiser.state[parameter] = {key: value.to(parameter.device) for key, value in tensors.items()}
-
-
 class Part(Protocol):
     """A part of a checkpoint, such as a module, an optimiser or a schedule."""
 
