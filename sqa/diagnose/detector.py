@@ -10,7 +10,7 @@ The cards of the weights say how they were computed.  data/models/errors-es-en/R
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -59,11 +59,6 @@ class Network:
         logits = np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
-    def record(self) -> dict[str, Any]:
-        """Return the weights as JSON values with four significant digits."""
-        arrays = {name: _short(value) for name, value in asdict(self).items() if isinstance(value, np.ndarray)}
-        return {**arrays, "slope": round(self.slope, 5), "shift": round(self.shift, 5)}
-
     @classmethod
     def of(cls, record: Mapping[str, Any], signals: int) -> Network:
         """Return the network whose weights are in `record`, with F = `signals`.
@@ -81,10 +76,6 @@ class Network:
         if not (network.deviation > 0).all() or (network.direct < 0).any():
             raise ValueError("deviations must be above 0 and direct weights at least 0")
         return network
-
-
-def _short(array: Floats) -> Any:
-    return np.vectorize(lambda x: float(f"{x:.4g}"))(array).tolist()
 
 
 class WordJudge(Protocol):
@@ -142,15 +133,13 @@ def read_networks(path: Path) -> dict[str, Network]:
         raise DataError(f"{path}: the weights are damaged ({error}); restore or retrain them") from error
 
 
-def load_detector(
-    language: str, scorer: WordScorer | None = None, group: str | None = None, cache: Path | None = None
-) -> Detector:
+def load_detector(language: str, scorer: WordScorer | None = None, cache: Path | None = None) -> Detector:
     """Return the bundled detector of a source language; with a `scorer`, it also uses a model's scores.
 
-    A language without weights gets the weights of FALLBACK; its probabilities are then not calibrated.  `group` selects
-    other weights of the file than those for the scorer, and `cache` is a file that stores its scores.
+    A language without weights gets the weights of FALLBACK; its probabilities are then not calibrated.  `cache` is a
+    file that stores the scores.
     """
-    group = group or ("words" if scorer is None else scorer.group)
+    group = "words" if scorer is None else scorer.group
     folder = DATA / "models" / f"{PREFIX}{language}-en"
     if not folder.is_dir():
         folder = DATA / "models" / f"{PREFIX}{FALLBACK}-en"

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -51,7 +52,8 @@ def test_network_averages_its_members() -> None:
     logit = (math.tanh(0.5) + math.tanh(1.5) + 1) / 2 + 0.25 * 3
     assert network().logits(np.array([[3.0]])) == pytest.approx(logit)
     assert network().probabilities(np.array([[3.0]])) == pytest.approx(1 / (1 + math.exp(1 - 2 * logit)))
-    again = Network.of(json.loads(json.dumps(network().record())), 1)
+    record = {name: np.array(value).tolist() for name, value in asdict(network()).items()}
+    again = Network.of(json.loads(json.dumps(record)), 1)
     assert again.probabilities(np.array([[3.0]])) == pytest.approx(network().probabilities(np.array([[3.0]])))
 
 
