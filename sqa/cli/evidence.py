@@ -218,13 +218,13 @@ def latency(
             raise ConfigError("--questions: takes --references, --source, --sources and --segments; see also sqa ask")
         return ask([log], questions, references, sources, segments, source)
     if facts:
-        from sqa.questions.facts_log import FactOptions
+        from sqa.questions.texts import TextOptions
 
         if computation_aware or strict or unit == "char" or segments:
             raise ConfigError("--facts: takes --references, --source, --sources, --pair and --json")
         speech = None if source == "auto" else source == "speech"
-        texts = FactOptions(pair, references, sources, speech=speech)
-        return call("sqa.questions.facts_log:main", log, texts, as_json)
+        texts = TextOptions(references, sources, speech)
+        return call("sqa.questions.facts_log:main", log, pair, texts, as_json)
     from sqa.metrics.latency_log import LogOptions, main
 
     chosen = convention or ("omnisteval" if segments else "simuleval-1.1")

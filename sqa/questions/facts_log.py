@@ -11,7 +11,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,27 +21,14 @@ from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
 from sqa.metrics.fact_metrics import OF_LOGS, Side, fact_stats
 from sqa.metrics.quality.facts import Judged, judge
-from sqa.questions.files import languages
+from sqa.questions.files import languages as codes_of
 from sqa.questions.texts import TextOptions, of_log
 from sqa.results import Table, show
 
 LEAST = 0.15  # minimum share of function words in a text of its language
 
 
-@dataclass(frozen=True, slots=True)
-class FactOptions:
-    """Languages and texts of a log."""
-
-    pair: str = "-en"  # ISO 639-1, for number words and alignment priors; "" before the dash: unknown
-    references: Path | None = None  # one line per line of the log; replaces the log's references
-    sources: Path | None = None
-    resamples: int = 1000
-    speech: bool | None = None  # delays are milliseconds of speech; None: determined by the log
-
-    @property
-    def languages(self) -> tuple[str, str]:
-        """Source and target language.  Raises ConfigError for anything but two languages."""
-        return languages(self.pair)
+TEXTS = TextOptions()  # no texts beside the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +54,22 @@ class JudgedLine:
         return {"index": index, "facts": facts, "invented": [fact.text for fact in self.judged.invented]}
 
 
-def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
+def judged_lines(path: str, languages: str, texts: TextOptions = TEXTS) -> list[JudgedLine]:
     """Return the facts of every line of a log ("-": standard input).
 
-    Raises DataError "FILE:LINE: ..." for an invalid line.
+    Args:
+        path: The log.
+        languages: Source and target, such as es-en, for number words and alignment priors; -en: unknown source.
+        texts: Texts beside the log.
+
+    Raises:
+        DataError: "FILE:LINE: ..." for an invalid line.
+        ConfigError: For anything but two languages.
     """
-    log = of_log(path, TextOptions(options.references, options.sources, options.speech))
-    pair, lines = options.languages, []
+    log, pair, lines = of_log(path, texts), codes_of(languages), []
     sources = [" ".join(segment.source) for segment in log.segments]
-    for side, code, texts in (
-        ("sources", pair[0], sources),
-        ("references", pair[1], [segment.reference for segment in log.segments]),
-    ):
-        _check_language(path, options.pair, side, code, texts)
+    _check_language(path, languages, "sources", pair[0], sources)
+    _check_language(path, languages, "references", pair[1], [segment.reference for segment in log.segments])
     for segment in log.segments:
         if not segment.reference or not segment.reference.strip():
             raise DataError(f"{segment.where}: no reference, which --facts needs; give --references FILE")
@@ -98,7 +87,7 @@ def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[
         print(f"sqa: {path}: its {side} look like {likely!r}, not {code!r}; is --pair {pair} right?", file=sys.stderr)
 
 
-def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ...]]:
+def table(lines: Sequence[JudgedLine], resamples: int = 1000) -> Iterator[tuple[Any, ...]]:
     """Yield a row per metric: name, value, ends of its interval, number of facts, number of facts left out, unit.
 
     Lines are resampled.  Without source texts only `facts` has a value, because lags and invented facts are unknown.
@@ -120,12 +109,12 @@ def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ..
         yield metric.name, *numbers, n, left_out, unit
 
 
-def main(path: str, options: FactOptions, as_json: bool) -> None:
-    """Print a table, or one JSON object with the facts of each line."""
-    lines = judged_lines(path, options)
+def main(path: str, languages: str, texts: TextOptions, as_json: bool) -> None:
+    """Print a table, or one JSON object with the facts of each line; the arguments are those of `judged_lines`."""
+    lines = judged_lines(path, languages, texts)
     if as_json:
         for index, line in enumerate(lines):
             print(json.dumps(line.record(index), ensure_ascii=False))
         return
     header = ("metric", "value", "low", "high", "n", "undefined", "unit")
-    show(Table(header, [*table(lines, options.resamples)], dict.fromkeys(header, 4)))
+    show(Table(header, [*table(lines)], dict.fromkeys(header, 4)))

@@ -19,7 +19,7 @@ from sqa.metrics.fact_metrics import OF_LOGS, Facts
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
 from sqa.questions.ask import ask
-from sqa.questions.facts_log import FactOptions, JudgedLine, judged_lines
+from sqa.questions.facts_log import JudgedLine, judged_lines
 from sqa.questions.files import read_questions
 from sqa.questions.measures import ALL, tables
 from sqa.questions.rules import Rules
@@ -74,10 +74,10 @@ def in_a_file(log: str) -> Iterator[Path]:
 
 
 @cache
-def _judged(log: str, options: FactOptions) -> Sequence[JudgedLine]:
+def _judged(log: str, pair: str, texts: TextOptions) -> Sequence[JudgedLine]:
     """Return the facts of each sentence of a log's text."""
     with in_a_file(log) as file:
-        return judged_lines(str(file), options)
+        return judged_lines(str(file), pair, texts)
 
 
 def _fact_stats(metric: Facts, log: str, args: Namespace) -> Floats:
@@ -85,8 +85,8 @@ def _fact_stats(metric: Facts, log: str, args: Namespace) -> Floats:
     sources = getattr(args, "sqa_sources", None)
     if sources == "" and metric.side != "arrived":
         raise NotComputable(f"{metric.name}: needs --sqa-sources, a file with one line per segment")
-    options = FactOptions(args.sqa_pair, sources=Path(sources) if sources else None)
-    return np.array([line.stats(metric.side) for line in _judged(log, options)])
+    texts = TextOptions(sources=Path(sources) if sources else None)
+    return np.array([line.stats(metric.side) for line in _judged(log, args.sqa_pair, texts)])
 
 
 @cache

@@ -13,7 +13,7 @@ from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError
 from sqa.core.types import Question
 from sqa.metrics.latency_log import LogOptions, score
-from sqa.questions.facts_log import FactOptions, judged_lines
+from sqa.questions.facts_log import judged_lines
 
 TABLES = tables_of(__file__)
 
@@ -58,7 +58,7 @@ def strict(path: Path) -> object:
 
 
 def facts(path: Path) -> object:
-    return [line.record(0) for line in judged_lines(str(path), FactOptions("es-en"))]
+    return [line.record(0) for line in judged_lines(str(path), "es-en")]
 
 
 READERS: dict[str, Reader] = {r.__name__: r for r in (run, latency, strict, facts)}
