@@ -105,7 +105,6 @@ class LlmGuesser:
         """Store the parts; the guesser may name only pages in `titles`, or any page if it is None."""
         self.config, self.model, self._titles = config, model, titles
         self.unusable = 0  # replies that do not have the requested form
-        self.left_out = 0  # guesses in usable replies that were malformed or not in the list
 
     @property
     def pages(self) -> frozenset[str] | None:
@@ -144,7 +143,6 @@ class LlmGuesser:
         """Return the guesses in a reply; count and log unusable ones."""
         c = self.config
         parsed = parse_title(text, self._titles) if c.reply == "title" else parse(text, c.guesses, self._titles)
-        self.left_out += parsed.left_out
         if parsed.problem:
             self.unusable += 1
             if self.unusable in FIRST_WARNINGS:

@@ -34,7 +34,6 @@ class Parsed(NamedTuple):
     """The guesses of a reply, best first."""
 
     guesses: tuple[Guess, ...]
-    left_out: int  # guesses that were malformed, or not on the list
     problem: str  # why the reply is unusable; "" if it is usable
 
 
@@ -86,27 +85,25 @@ def parse(text: str, most: int, titles: Titles | None = None) -> Parsed:
     try:
         value = json.loads(_unwrapped(text))
     except (ValueError, RecursionError):  # numbers with thousands of digits raise ValueError
-        return Parsed((), 0, "not JSON")
+        return Parsed((), "not JSON")
     items = value.get("guesses") if isinstance(value, dict) else value
     if not isinstance(items, list):
-        return Parsed((), 0, 'JSON without a list "guesses"')
+        return Parsed((), 'JSON without a list "guesses"')
     scores: dict[str, float] = {}
-    spelt: dict[str, str] = {}
-    left_out, accepted = 0, 0
+    named: set[str] = set()
+    accepted = 0
     for item in items[:most]:
         page, confidence = _page(item), _confidence(item)
         accepted += page is not None and confidence is not None
         if page is not None and titles is not None:
             page = titles.find(page)
-        if page is None or confidence is None:
-            left_out += 1
-        elif key(page) not in spelt:
-            spelt[key(page)] = page
+        if page is not None and confidence is not None and key(page) not in named:
+            named.add(key(page))
             scores[page] = confidence * (1 - RANK_DISCOUNT * len(scores))
     if items and not accepted:
-        return Parsed((), 0, 'no guess with a "page" and a "confidence" in 0..1')
+        return Parsed((), 'no guess with a "page" and a "confidence" in 0..1')
     guesses = sorted((Guess(page, score) for page, score in scores.items()), key=lambda g: (-g.score, g.page))
-    return Parsed(tuple(guesses), left_out, "")
+    return Parsed(tuple(guesses), "")
 
 
 def parse_title(text: str, titles: Titles | None = None) -> Parsed:
@@ -117,10 +114,10 @@ def parse_title(text: str, titles: Titles | None = None) -> Parsed:
     line = text.strip().partition("\n")[0].removeprefix(LABEL).strip()
     page = _page({"page": line})
     if page is None:
-        return Parsed((), 0, "no title on its first line")
+        return Parsed((), "no title on its first line")
     if titles is not None:
         page = titles.find(page)
-    return Parsed((), 1, "") if page is None else Parsed((Guess(page, 1.0),), 0, "")
+    return Parsed(() if page is None else (Guess(page, 1.0),), "")
 
 
 def _unwrapped(text: str) -> str:

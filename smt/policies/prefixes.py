@@ -47,7 +47,6 @@ class FullInput(Protocol):
 
 
 VERSION = 1  # increase when a policy changes its output
-MEMORY = 1 << 18  # maximum number of texts that a `Remembered` system keeps
 
 
 def written(
@@ -121,21 +120,18 @@ class PolicyTranslator:
 
 
 class Remembered:
-    """A system that caches the last `limit` texts, since prefixes recur in other sentences and under other policies."""
+    """A system that caches its translations, since prefixes recur in other sentences and under other policies."""
 
-    def __init__(self, system: FullInput, limit: int = MEMORY) -> None:
-        self.system, self.limit = system, limit
+    def __init__(self, system: FullInput) -> None:
+        self.system = system
         self.languages = getattr(system, "languages", None)
-        self._memory: dict[str, Words] = {}  # oldest first
+        self._memory: dict[str, Words] = {}
         self._known = ""  # fingerprint of the system that translated the cached texts
 
     def words(self, texts: Sequence[str]) -> list[Words]:
         """Return the target words of each text."""
         self._memory |= words_of(self.system, [text for text in texts if text not in self._memory])
-        translations = [self._memory[text] for text in texts]
-        while len(self._memory) > self.limit:
-            del self._memory[next(iter(self._memory))]
-        return translations
+        return [self._memory[text] for text in texts]
 
     def fingerprint(self) -> str:
         """Return the system's fingerprint; clear the cache if it changed (a program was edited)."""

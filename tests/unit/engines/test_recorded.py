@@ -79,8 +79,7 @@ def test_invalid_log_is_refused(tmp_path, what):
     assert expected in problem(recorded(tmp_path, content))
 
 
-def test_unchecked_questions_and_other_units_are_refused(tmp_path):
-    refused(DataError, "not yet compared", build(log(tmp_path, ROWS)).translate_batch, DATA)
+def test_other_units_are_refused(tmp_path):
     assert "set `unit: question`" in problem(log(tmp_path, QUESTIONWIDE))
 
 

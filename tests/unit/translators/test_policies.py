@@ -126,15 +126,13 @@ def test_streaming_reads_source_words_only_when_needed():
     assert list(PolicyTranslator(Fickle(), WaitK(1)).translate(iter(()))) == []
 
 
-def test_cached_system_drops_the_oldest_text():
+def test_cached_system_translates_each_text_once():
     fickle = Fickle()
-    remembered = Remembered(fickle, limit=2)
-    first = remembered.words(["uno", "dos", "uno", "tres"])  # more texts than the cache holds: all are still translated
-    assert first == fickle.words(["uno", "dos", "uno", "tres"])
+    remembered = Remembered(fickle)
+    first = remembered.words(["uno", "dos", "uno"])
+    assert first == fickle.words(["uno", "dos", "uno"])
     fickle.calls.clear()
-    assert remembered.words(["tres", "dos"]) == [first[3], first[1]] and fickle.calls == []
-    remembered.words(["uno"])
-    assert fickle.calls == [["uno"]]
+    assert remembered.words(["dos", "uno"]) == [first[1], first[0]] and fickle.calls == []
 
 
 def test_system_with_too_few_translations_is_refused(monkeypatch):
