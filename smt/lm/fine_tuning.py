@@ -253,8 +253,8 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     done = folder / "prepared.json"
     keys = ("reverse", "full_weight_words", "longest", "output_pieces")
     options: dict[str, Any] = {key: getattr(config, key) for key in keys} | {"glosses": None}
-    if folder_of_glosses := glosses_folder(config):
-        options["glosses"] = joined_digest([folder_of_glosses / PHRASES])
+    if config.glosses:
+        options["glosses"] = joined_digest([packed_folder(config.glosses, config.direction) / PHRASES])
     identity_now = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **options}))
     if done.exists() and json_document(done) == identity_now:
         return load_arrays(Pairs, folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
@@ -276,15 +276,11 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     return pairs, pieces
 
 
-def glosses_folder(config: LmConfig) -> Path | None:
-    """Return the folder of the packed model with a config's glosses; raises ConfigError if its direction differs."""
-    return packed_folder(config.glosses, config.direction) if config.glosses else None
-
-
 def glosses_of(config: LmConfig) -> Glosses | None:
-    """Return the glosses of a config, or None."""
-    folder = glosses_folder(config)
-    return load_glosses(folder, config.direction[0]) if folder else None
+    """Return the glosses of a config, or None; raises ConfigError if the direction of their model differs."""
+    if not config.glosses:
+        return None
+    return load_glosses(packed_folder(config.glosses, config.direction), config.direction[0])
 
 
 def weights(config: LmConfig) -> Callable[[Pair], float]:
