@@ -7,7 +7,7 @@ A submission has one JSON object per line, for every target word of every questi
 `g` counts the source words of the whole question that were read.  `guess` and `buzz` are the system's answer at this
 step and whether it would buzz.  Either every row has them or no row has them; without them there is no EW.  A question
 without any target word has one row with step 0 and an empty token, so that truncated files are detected.  The first
-problem of every line is reported.
+problem of every line is reported, up to 10,000 problems.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import json
 import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +35,8 @@ from sqa.results import Table, show
 
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
 SHOWN = 20  # problems printed; further problems are counted
+LONGEST = 200_000  # maximum number of characters of a line
+MOST_PROBLEMS = 10_000  # number of problems at which reading stops
 
 
 class Row(Struct, forbid_unknown_fields=True):
@@ -107,8 +109,8 @@ def traces_of(written: Iterable[str], questions: Sequence[Question], problems: l
         raise ConfigError("--questions: the set has no questions")
     rows, torn = rows_of(written, problems)
     ids = {question.id for question in questions}
-    extra = [each for id, of_question in rows.items() if id not in ids for each in of_question]
-    problems.extend(f"{number}: question: the set has no {row.question!r}" for number, row in extra)
+    extra = (each for id, of_question in rows.items() if id not in ids for each in of_question)
+    problems.extend(f"{n}: question: the set has no {row.question!r}" for n, row in islice(extra, MOST_PROBLEMS))
     return fitted(rows, torn, questions, problems)
 
 
@@ -117,7 +119,12 @@ def rows_of(written: Iterable[str], problems: list[str]) -> tuple[Rows, set[str]
     rows: dict[str, list[tuple[int, Row]]] = {}
     torn: set[str] = set()
     for number, line in enumerate(written, start=1):
+        if len(problems) >= MOST_PROBLEMS:
+            break
         if not line.strip():
+            continue
+        if len(line) > LONGEST:
+            problems.append(f"{number}: a line may have {LONGEST} characters, this one has {len(line)}")
             continue
         try:
             value = parse_json(line, whole=True)
@@ -145,8 +152,8 @@ def fitted(
     answered = {row.guess is not UNSET for question in questions for _, row in rows.get(question.id, ())}
     if len(answered) > 1:
         problems.append("0: guess, buzz: some rows have them and some do not")
-    for question in questions:
-        problems.extend(_problems(question, rows.get(question.id, ()), question.id in torn))
+    of_each = (_problems(question, rows.get(question.id, ()), question.id in torn) for question in questions)
+    problems.extend(islice(chain.from_iterable(of_each), MOST_PROBLEMS))
     if problems:
         return []
     return [_trace(question, [row for _, row in rows[question.id]], True in answered) for question in questions]
