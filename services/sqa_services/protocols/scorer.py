@@ -23,6 +23,7 @@ from sacrebleu.metrics.ter import TER
 from sqa.core.errors import ConfigError, DataError
 from sqa_services.protocols.external import DEFAULT_ARGUMENTS, HANDSHAKE, meteor_command
 
+LINE_LIMIT = 1 << 20  # maximum bytes of a request
 NO_REFERENCE = "Error: specify hypothesis and at least one reference"
 UNKNOWN = "Error: specify SCORE or EVAL or SING"
 
@@ -105,11 +106,16 @@ def _shown(value: float) -> str:
 
 def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:
     """Reply to every line of `requests`; return True at their end, or False if `replies` was closed by its reader."""
-    for line in requests:
-        try:
-            reply = scorer.reply(line.decode("utf-8").rstrip("\r\n"))
-        except UnicodeDecodeError:
-            reply = "Error: a line that is not UTF-8"
+    while line := requests.readline(LINE_LIMIT + 1):
+        if len(line) > LINE_LIMIT:
+            while not line.endswith(b"\n") and (line := requests.readline(LINE_LIMIT)):
+                pass
+            reply = f"Error: a line of more than {LINE_LIMIT} bytes"
+        else:
+            try:
+                reply = scorer.reply(line.decode("utf-8").rstrip("\r\n"))
+            except UnicodeDecodeError:
+                reply = "Error: a line that is not UTF-8"
         try:
             replies.write(reply.encode() + b"\n")
             replies.flush()

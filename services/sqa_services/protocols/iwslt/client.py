@@ -17,6 +17,7 @@ from threading import local
 from typing import Any
 
 import requests
+import urllib3
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Translator, Write
@@ -30,6 +31,7 @@ SEND = 1
 DEFAULT_EOS = EOS
 TIMEOUT = 60.0  # seconds to wait for the next bytes of a response
 SHOWN = 80  # characters of a response that a message quotes
+MAX_REPLY = 64 << 20  # maximum bytes of a response: a minute of speech at 96 kHz
 
 
 class EvaluationService:
@@ -85,15 +87,18 @@ class EvaluationService:
     def _call(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> str:
         """Return the text of a response with status 200; raise DataError if there is none."""
         url, named = self.base_url + path, f"{method} {without_secret(self.base_url)}{path}"
-        request = partial(self._session().request, timeout=TIMEOUT, allow_redirects=False)
+        request = partial(self._session().request, timeout=TIMEOUT, stream=True, allow_redirects=False)
         try:
-            reply = request(method, url, params=params, data=body)
-        except requests.RequestException as error:
+            with request(method, url, params=params, data=body) as reply:
+                content = reply.raw.read(MAX_REPLY + 1, decode_content=True)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             raise DataError(f"{named}: the connection failed ({' '.join(str(error).split())[-SHOWN:]})") from error
         if reply.status_code != 200:
             advice = "; a token is needed" if reply.status_code == 401 else ""
             raise DataError(f"{named}: the server answered {reply.status_code}{advice}")
-        return reply.content.decode("utf-8", "replace")
+        if len(content) > MAX_REPLY:
+            raise DataError(f"{named}: refused a response of more than {MAX_REPLY} bytes")
+        return content.decode("utf-8", "replace")
 
 
 class Agent:

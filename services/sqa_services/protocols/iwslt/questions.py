@@ -24,6 +24,7 @@ from sqa.metrics.quality.bleu import Bleu
 from sqa.pipeline.engine import buzz, guess
 from sqa_services.protocols.iwslt.corpus import EOS, Sentence, TextCorpus
 
+MAX_WORDS = 2_000  # maximum number of words of one question's translation, ends included
 KEYS = {"ew": "EW", "oracle-ew": "OracleEW", "accuracy": "Accuracy", "bleu": "BLEU"}  # metric -> key of the result
 
 Row = dict[str, np.ndarray | None]  # metric -> its statistics on one question; None: not computable
@@ -42,6 +43,12 @@ class QuestionScorer:
     def corpus(self) -> TextCorpus:
         """Return all sentences in order, as `corpus_of` does."""
         return corpus_of(self.questions)
+
+    def has_room(self, number: int, tokens: int, sentences: Mapping[int, Sentence]) -> bool:
+        """Return whether the question of sentence `number` of the corpus has room for `tokens` more tokens."""
+        index = self._question[number]
+        others = range(self._first[index], self._first[index + 1])
+        return sum(len(sentences[n].tokens) for n in others if n in sentences) + tokens <= MAX_WORDS
 
     def row(self, index: int, emissions: Emissions) -> Row:
         """Run guesser and buzzer on one question and return its statistics."""

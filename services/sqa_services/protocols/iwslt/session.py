@@ -29,7 +29,7 @@ from sqa_services.net.guard import Refused
 from sqa_services.net.server import LOG
 from sqa_services.protocols.iwslt import scores as scoring
 from sqa_services.protocols.iwslt.corpus import EOS, Corpus, Sentence, SpeechCorpus, TextCorpus, words
-from sqa_services.protocols.iwslt.questions import QuestionScorer, Row
+from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import Latency, Translated
 
 SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -43,7 +43,7 @@ class Session:
     Raises Refused for these requests; a refused request changes nothing:
 
     - 500: a sentence that the corpus does not contain or cannot score, as in the originals
-    - 413: more than MAX_TOKENS tokens of a sentence
+    - 413: more than MAX_TOKENS tokens of a sentence, or more than MAX_WORDS words of a question
     """
 
     def __init__(self, corpus: Corpus, strict: bool = False, scorer: QuestionScorer | None = None) -> None:
@@ -70,6 +70,12 @@ class Session:
             raise Refused(500, f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
         return self.sentences.get(number, Sentence())
 
+    def _put(self, number: int, state: Sentence) -> None:
+        """Keep the new state of a sentence."""
+        if number not in self.sentences and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
+            raise Refused(413, "more sentences than the corpus can have")
+        self.sentences[number] = state
+
     def read(self, number: int, size: int | None = None, guide: bool = False, instance: bool = False) -> dict[str, Any]:
         """Return the next segment as JSON of the 2020 server, or of SimulEval 1.0.2 (by samples) if `instance` is set.
 
@@ -87,7 +93,7 @@ class Session:
             if guide and self.strict and segment.answer["segment"] == EOS:
                 after, reach = cursor, step
         started, reach = sentence.started or time.monotonic(), max(sentence.reach, reach)
-        self.sentences[number] = replace(sentence, started=started, reach=reach, step=after[0], samples=after[1])
+        self._put(number, replace(sentence, started=started, reach=reach, step=after[0], samples=after[1]))
         return segment.answer | {"instance_id": number} if instance else {"sent_id": number} | segment.answer
 
     def tokens_of(self, hypothesis: str, guide: bool = False) -> list[str]:
@@ -106,18 +112,23 @@ class Session:
         state = self.sentence(number, writing=True, wrap=wrap)
         if len(state.tokens) + len(tokens) > MAX_TOKENS:
             raise Refused(413, f"sentence {number}: more than {MAX_TOKENS} tokens")
+        if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
+            raise Refused(413, f"sentence {number}: more than {MAX_WORDS} words of its question")
         now = time.monotonic()
         started = state.started or now
         if not (self.strict and wrap) and (state.finished or EOS in tokens):
             tokens = () if state.finished else tokens[: tokens.index(EOS) + 1]
         elapsed = (now - started) * 1000 + (state.reach if self.corpus.kind == "speech" else 0)
         more = len(tokens)
-        self.sentences[number] = replace(
-            state,
-            started=started,
-            tokens=(*state.tokens, *tokens),
-            delays=(*state.delays, *[state.reach] * more),
-            elapsed=(*state.elapsed, *[elapsed] * more),
+        self._put(
+            number,
+            replace(
+                state,
+                started=started,
+                tokens=(*state.tokens, *tokens),
+                delays=(*state.delays, *[state.reach] * more),
+                elapsed=(*state.elapsed, *[elapsed] * more),
+            ),
         )
 
     def frozen(self) -> Session:

@@ -5,7 +5,7 @@ from pathlib import Path
 import doubles
 import pytest
 from small_runs import small_run
-from stand_ins.iwslt_loopback import get, serving
+from stand_ins.iwslt_loopback import get, put, serving
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data.datasets import load_questions
@@ -14,7 +14,7 @@ from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import Sentence
 from sqa_services.protocols.iwslt.http import ServeConfig, make_app
-from sqa_services.protocols.iwslt.questions import KEYS, QuestionScorer
+from sqa_services.protocols.iwslt.questions import KEYS, MAX_WORDS, QuestionScorer
 
 
 def double_scorer(tmp_path: Path, n: int = 6) -> QuestionScorer:
@@ -131,6 +131,13 @@ def test_failing_guesser_returns_500_only(tmp_path: Path, caplog: pytest.LogCapt
         assert get(f"{url}/sessions/bad/result").status_code == 500
         assert so_far(good)["Accuracy"] == 1.0
     assert "the guesser is gone" in caplog.text
+
+
+def test_words_of_a_question_are_limited(tmp_path: Path) -> None:
+    scorer = double_scorer(tmp_path, 1)
+    with serving(scorer.corpus(), None, scorer) as url:
+        for words, status in ((MAX_WORDS - 1, 200), (2, 413), (1, 200)):
+            assert put(f"{url}/hypo?sent_id=0", "w " * words) == status
 
 
 def test_unservable_configs_are_refused(tmp_path: Path) -> None:

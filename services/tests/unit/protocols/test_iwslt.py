@@ -17,6 +17,7 @@ from sqa.data.datasets import load_questions
 from sqa_services.cli.protocols import serve_iwslt
 from sqa_services.net.guard import Refused
 from sqa_services.net.server import json_reply
+from sqa_services.protocols.iwslt import client
 from sqa_services.protocols.iwslt.client import GET, SEND, Agent, EvaluationService
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus, load
 from sqa_services.protocols.iwslt.questions import corpus_of
@@ -177,6 +178,13 @@ def test_unknown_sentences_and_long_texts_are_refused() -> None:
     assert nested["Quality"] == {"BLEU": None} and nested["Finished"] == 0
 
 
+def test_number_of_unknown_sentences_is_limited() -> None:
+    strict = Session(CORPUS, strict=True)  # accepts hypotheses of unknown sentences
+    with pytest.raises(Refused, match="more sentences than the corpus can have"):
+        for number in range(2 * len(CORPUS) + MAX_TOKENS + 1):
+            strict.write(number, ["x"])
+
+
 def test_sentence_bleu_excludes_the_end_token() -> None:
     session = Session(TextCorpus((("a",),), ("A B C D",)))
     assert session.instance(0)["metric"] == {}
@@ -232,12 +240,15 @@ def test_agent_ends_a_sentence_with_the_guide_mark() -> None:
 async def answer(request: Request) -> Response:
     if request.url.path.startswith("/away"):
         return RedirectResponse("/")
+    if request.method == "POST":
+        return Response(b"x" * 6000)
     return json_reply({"given": request.headers.get("Authorization", "")})
 
 
 def test_client_checks_every_response(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password other\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setattr(client, "MAX_REPLY", 5000)
     with serving_app(anything(answer)) as url:
         assert [EvaluationService(url, token=token).corpus_info()["given"] for token in ("", "secret")] == [
             "",
@@ -245,6 +256,8 @@ def test_client_checks_every_response(monkeypatch: pytest.MonkeyPatch, tmp_path:
         ]
         named = EvaluationService(url.replace("//", "//me:secret@"))
         assert named.corpus_info()["given"].startswith("Basic ")
+        with pytest.raises(DataError, match="refused a response of more than 5000 bytes"):
+            named.new_session()
         with pytest.raises(DataError, match=r"GET http://127\.0\.0\.1:\d+/away/: the server answered 307"):
             EvaluationService(f"{url}/away").corpus_info()
     with pytest.raises(DataError, match="the connection failed"):

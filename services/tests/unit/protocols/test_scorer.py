@@ -8,7 +8,7 @@ import sacrebleu
 from tables import tables_of
 
 from sqa.core.errors import ConfigError
-from sqa_services.protocols.scorer import NO_REFERENCE, UNKNOWN, Scorer, main, serve
+from sqa_services.protocols.scorer import LINE_LIMIT, NO_REFERENCE, UNKNOWN, Scorer, main, serve
 
 TABLES = tables_of(__file__)
 
@@ -54,6 +54,7 @@ def test_invalid_lines_get_one_error_line_each() -> None:
         b"EVAL ||| inf 2 3 4 5 6 7 8 9 10",
         b"EVAL ||| -1 2 3 4 5 6 7 8 9 10",
         b"\xff\xfe SCORE",
+        b"SCORE ||| " + b"x " * LINE_LIMIT + b" ||| y",
         b"|||" * 1000,
         b"SCORE ||| a ||| a",
     ]
