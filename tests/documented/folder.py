@@ -95,4 +95,5 @@ def _configs(folder: Path) -> None:
     (folder / "mine.py").write_text(TABLES["item"], encoding="utf-8")
     shown = re.search(r"    # answered\.py\n(?:    .*\n|\n)+", (ROOT / "docs/board.md").read_text("utf-8"))
     (folder / "answered.py").write_text(dedent(shown[0]), encoding="utf-8")
-    (folder / "token.txt").write_text("a" * 16, encoding="utf-8")
+    for name, token in (("token", "a" * 16), ("owners", "b" * 16), ("submitters", "c" * 16)):
+        (folder / f"{name}.txt").write_text(token, encoding="utf-8")

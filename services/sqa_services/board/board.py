@@ -36,10 +36,12 @@ from sqa_services.board.task import (
     NotFound,
     Taken,
     Task,
+    TooMany,
     check_name,
     load_tasks,
 )
 
+DAY = 86_400
 Row = dict[str, Any]
 
 
@@ -68,10 +70,12 @@ class Board:
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
-        """Open a board; create its tables, and its folder for its owner only, if they are missing."""
-        config.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Open a board; create its database and folders, which only their owner may read, if they are missing."""
         folder, tasks = config.folder.absolute(), load_tasks(config.tasks, config.metrics)
-        return cls(config, tasks, Files(folder / "files"), open_database(folder / "board.sqlite"))
+        files = Files(folder / "files")
+        for private in (files.root, config.work):
+            private.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return cls(config, tasks, files, open_database(folder / "board.sqlite"))
 
     def task(self, code: str) -> Task:
         """Return the task with this code.  Raises NotFound if there is none."""
@@ -142,6 +146,21 @@ class Board:
         task.check_model(kind, data)
         return self._add("models", task, name, {"kind": kind}, {model_path(code, name, kind): data})
 
+    def require_free(self, code: str, name: str) -> None:
+        """Raise Taken if the task has a model of that name."""
+        if self.database.rows("SELECT id FROM models WHERE task = ? AND name = ?", code, name):
+            raise _taken("models", code, name)
+
+    def spend(self, per_day: int) -> None:
+        """Count a submission against today's limit (UTC), even if the submission is refused later.
+
+        Raises TooMany if `per_day` submissions are counted already.
+        """
+        query = """INSERT INTO days VALUES (?, 1) ON CONFLICT DO UPDATE SET sent = sent + 1 WHERE sent < ?"""
+        with self.database.writing() as db:
+            if not db.execute(query, (int(time.time() // DAY), per_day)).rowcount:
+                raise TooMany(f"today's {per_day} submissions are used up, also by refused ones; try again tomorrow")
+
     def _add(self, table: str, task: Task, name: str, more: Row, files: Mapping[str, bytes]) -> Row:
         """Add a row, write its files and queue its evaluations in one transaction; the row reserves the name."""
         row = {"task": task.code, "name": name, **more, "created": time.time()}
@@ -151,7 +170,7 @@ class Board:
             try:
                 [id] = db.execute(query, cells).fetchone()
             except sqlite3.IntegrityError as error:
-                raise Taken(f"{table}: {task.code} already has {name!r}; registered entries are immutable") from error
+                raise _taken(table, task.code, name) from error
             for path, data in files.items():
                 self.files.write(path, data)
             queued = queue.fill(db)
@@ -271,3 +290,7 @@ class Board:
     def metric_weights(self, code: str, text: str | None) -> dict[str, float] | None:
         """Parse weights of a task's metrics such as "ew=4,dal=1"; return None for None."""
         return None if text is None else parse_weights(text, self.task(code).metrics)
+
+
+def _taken(table: str, code: str, name: str) -> Taken:
+    return Taken(f"{table}: {code} already has {name!r}; registered entries are immutable")

@@ -6,28 +6,31 @@
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
     POST /api/tasks/TASK/models/NAME/requeue          DELETE /api/tasks/TASK/models/NAME
     GET /api/tasks/TASK/evaluations?state=done
-    GET /api/status
+    GET /api/status, /api/me
 
 Models uploaded over HTTP are submissions.  Configs can start programs, so only `sqa board` registers them.  It also
-registers and perturbs data sets.  Beyond loopback, all writes need the owners' token.  On loopback, requests for other
-host names are refused (DNS rebinding).
+registers and perturbs data sets.  Beyond loopback, submissions need the owners' or the submitters' token, and all other
+writes need the owners' token.  On loopback, requests for other host names are refused (DNS rebinding).
 """
 
 import json
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Path, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
+from fastapi import Depends, FastAPI, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from sqa.core.errors import SqaError
+from sqa.core.schema import Count, checked
 from sqa_services.board import queue
 from sqa_services.board.board import Board
 from sqa_services.board.rank import about_metrics
-from sqa_services.board.task import NotFound, Taken
-from sqa_services.net.address import Address
-from sqa_services.net.guard import PAGE_HEADERS, guards
+from sqa_services.board.task import NotFound, Taken, TooMany
+from sqa_services.net.address import SHORTEST, Address
+from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, same
 from sqa_services.net.server import page_files, run_app
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
@@ -38,7 +41,8 @@ SUBMISSION: dict[str, Any] = {
         "content": {"text/plain": {"schema": {"type": "string"}}},
     }
 }
-STATUS = ((Taken, 409), (NotFound, 404))
+OWNER, SUBMITTER = "owner", "submitter"  # holders of the two tokens
+STATUS = ((Taken, 409), (NotFound, 404), (TooMany, 429))
 
 TaskCode = Annotated[str, Path(pattern=NAME, examples=["sqa-es"])]
 Name = Annotated[str, Path(pattern=NAME, examples=["mini"])]
@@ -118,20 +122,47 @@ def add_standing(app: FastAPI, board: Board) -> None:
 # --------------------------------------------------------------------------------------------------------- writing
 
 
-def add_writing(app: FastAPI, board: Board) -> None:
+def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
     """Add the routes that need a token."""
+    one_at_a_time = CapacityLimiter(1)  # for the checks of submissions
+
+    def authenticate(request: Request) -> str:
+        """Return the caller's role by the request's token; everybody is an owner if the server has no token."""
+        given = given_token(request.headers)
+        if same(given, config.address.token or ""):
+            return OWNER
+        if config.submit_token and same(given, config.submit_token):
+            return SUBMITTER
+        raise HTTPException(401, "the token is unknown", {"WWW-Authenticate": "Bearer"})
+
+    authenticated = Depends(authenticate)
+
+    def owner(caller: str = authenticated) -> None:
+        if caller != OWNER:
+            raise HTTPException(403, "this request needs the owners' token")
+
+    owners = [Depends(owner)]
+
+    @app.get("/api/me")
+    def me(caller: str = authenticated) -> dict[str, str]:
+        """The role of the caller: owner or submitter."""
+        return {"role": caller}
 
     @app.put("/api/tasks/{task}/models/{name}", status_code=201, openapi_extra=SUBMISSION)
-    async def put_model(task: TaskCode, name: Name, request: Request) -> dict[str, Any]:
-        """Register a submission and queue it on every data set."""
-        return await run_in_threadpool(board.register_model, task, name, "submission", await request.body())
+    async def put_model(task: TaskCode, name: Name, request: Request, caller: str = authenticated) -> dict[str, Any]:
+        """Register a submission and queue it on every data set; a refused submission also counts in the daily limit."""
+        await to_thread.run_sync(board.require_free, task, name)  # before the check of the body
+        if caller != OWNER:  # owners have no limit
+            await to_thread.run_sync(board.spend, config.per_day)
+        register = partial(board.register_model, task, name, "submission", await request.body())
+        return await to_thread.run_sync(register, limiter=one_at_a_time)
 
-    @app.post("/api/tasks/{task}/models/{name}/requeue")
+    @app.post("/api/tasks/{task}/models/{name}/requeue", dependencies=owners)
     def requeue(task: TaskCode, name: Name) -> dict[str, int]:
         """Queue the failed evaluations of a submission again."""
         return {"queued": board.requeue(task, name)}
 
-    @app.delete("/api/tasks/{task}/models/{name}", status_code=204)
+    @app.delete("/api/tasks/{task}/models/{name}", status_code=204, dependencies=owners)
     def delete(task: TaskCode, name: Name) -> None:
         """Delete a submission, its scores and its files."""
         board.remove(task, name)
@@ -140,12 +171,31 @@ def add_writing(app: FastAPI, board: Board) -> None:
 # ------------------------------------------------------------------------------------------------- the server
 
 
-def serve(board: Board, address: Address) -> None:
-    """Serve until interrupted; the token of the address is that of the board's owners."""
-    run_app(make_app(board, address), address, "start `sqa board work` beside the board, which is")
+@dataclass(frozen=True, slots=True)
+@checked
+class ServeConfig:
+    """Address of the server with the owners' token, the submitters' token, and the daily limit."""
+
+    address: Address = field(default_factory=Address)
+    per_day: Annotated[Count, "submissions per day with the submitters' token"] = 20
+    submit_token: Annotated[str | None, "token that only uploads submissions"] = None
+
+    def problems(self) -> list[str]:
+        """Return the problems of `submit_token`."""
+        given, wrong = self.submit_token, []
+        if given is not None and len(given) < SHORTEST:
+            wrong.append(f"--submit-token-file: a token must have at least {SHORTEST} characters, got {len(given)}")
+        if given is not None and self.address.token in (None, given):
+            wrong.append("--submit-token-file: also give a --token-file with another token, for owners")
+        return wrong
 
 
-def make_app(board: Board, address: Address) -> FastAPI:
+def serve(board: Board, config: ServeConfig) -> None:
+    """Serve until interrupted."""
+    run_app(make_app(board, config), config.address, "start `sqa board work` beside the board, which is")
+
+
+def make_app(board: Board, config: ServeConfig) -> FastAPI:
     """Build the application of a board."""
     app = FastAPI(
         title="SQA evaluation board",
@@ -153,13 +203,17 @@ def make_app(board: Board, address: Address) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         default_response_class=Ascii,
-        middleware=guards(address, headers=PAGE_HEADERS),
+        middleware=guards(
+            config.address,
+            headers=PAGE_HEADERS,
+            more_tokens=(config.submit_token,) if config.submit_token else (),
+        ),
     )
     app.add_exception_handler(SqaError, _deliberate)
     app.add_exception_handler(RequestValidationError, _invalid)
-    add_data(app, board, address.token is not None)
+    add_data(app, board, config.address.token is not None)
     add_standing(app, board)
-    add_writing(app, board)
+    add_writing(app, board, config)
     app.router.routes.append(page_files("sqa_services.board"))
     return app
 

@@ -1,9 +1,10 @@
-"""Storage of a board: an SQLite database and a folder of files.
+"""Storage of a board: an SQLite database and a folder of files, which only their owner may read.
 
     datasets      names, seeds and prefixes of perturbed copies; a registered data set never changes
     models        names and kinds
     evaluations   one row for each model, data set and prefix ("" or that of a delta metric): the state, the lease of a
                   worker, and the result
+    days          submissions with the submitters' token per day (since 1970)
 
 Names are unique within a task.  Times are seconds since 1970.
 
@@ -39,7 +40,8 @@ CREATE TABLE evaluations (
     dataset INTEGER NOT NULL REFERENCES datasets, prefix TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'queued',
     attempts INTEGER NOT NULL DEFAULT 0, lease TEXT, lease_until REAL, error TEXT, queued REAL, started REAL,
     finished REAL, result TEXT, UNIQUE (model, dataset, prefix));
-CREATE INDEX evaluations_by_state ON evaluations (state, lease_until)
+CREATE INDEX evaluations_by_state ON evaluations (state, lease_until);
+CREATE TABLE days (day INTEGER PRIMARY KEY, sent INTEGER NOT NULL)
 """
 PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL")
 
@@ -51,12 +53,13 @@ class Database:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file.
+        """Open or create the file, which only its owner may read.
 
         Raises ConfigError if the file is unreadable, in use, or not an SQLite file.
         """
         self.path, self._lock = path, threading.Lock()
         try:
+            path.touch(0o600)  # SQLite gives its mode to the files beside it
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             for pragma in PRAGMAS:
                 self._db.execute(f"PRAGMA {pragma}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.registry import NoKeys, Registry
 from sqa_services.board.metrics import JOB, Job, meta_of, metric
 
@@ -27,6 +27,10 @@ def joined(problems: Sequence[str]) -> str:
 
 class Taken(ConfigError):
     """Raised for a name that is already in use."""
+
+
+class TooMany(SqaError):
+    """Raised for a submission beyond the daily limit."""
 
 
 class NotFound(DataError):

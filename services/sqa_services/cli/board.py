@@ -13,7 +13,7 @@ from typer import Context, Option, Typer
 from sqa.cli.options import SETTINGS, Json, argument, option
 from sqa.core.paths import config_file
 from sqa.results import Table, show
-from sqa_services.cli.protocols import Host, HostNames, MaxBody, Port, Token
+from sqa_services.cli.protocols import Host, HostNames, MaxBody, Port, Token, token_in
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
@@ -171,6 +171,10 @@ def serve(
     port: Port = 12380,
     token: Token = None,
     max_body: MaxBody = 1 << 24,
+    submit_token: Annotated[
+        str | None, option("--submit-token-file FILE", "File with the submitters' token.", parser=token_in)
+    ] = None,
+    per_day: Annotated[int, option("N", "Submissions per day with the submitters' token.")] = 20,
     names: HostNames = None,
 ) -> None:
     """Serve the board over HTTP as a page and as JSON.
@@ -179,4 +183,5 @@ def serve(
     """
     from sqa_services.board import server
 
-    server.serve(_board(context), Address(host, port, token, tuple(names or ()), max_body))
+    address = Address(host, port, token, tuple(names or ()), max_body)
+    server.serve(_board(context), server.ServeConfig(address, per_day, submit_token))

@@ -46,7 +46,7 @@ function showDeltas(done) {
 }
 
 function showActions(model) {
-  if (!mayWrite()) { $("actions").replaceChildren(); return; }
+  if (state.me !== "owner") { $("actions").replaceChildren(); return; }
   const failed = state.evaluations.some((e) => e.model === model.name && e.state === "failed");
   const does = [["", "Delete"]];
   if (failed) does.push(["requeue", "Queue failed evaluations again"]);

@@ -2,18 +2,17 @@
 // The leaderboard, its weights and the queue.  All data come from /api and are inserted as text, never as HTML.
 
 const $ = (id) => document.getElementById(id);
-const state = { tasks: [], task: null, weights: null, dataset: "", datasets: [], model: null, models: [], evaluations: [], board: null };
+const state = { tasks: [], task: null, weights: null, dataset: "", datasets: [], model: null, models: [], evaluations: [], board: null, me: null };
 
 async function ask(method, path, body) {
   const headers = { Accept: "application/json" };
   const token = localStorage.getItem("sqa-token");
-  if (token && method !== "GET") headers.Authorization = `Bearer ${token}`;
+  if (token && (method !== "GET" || path === "api/me")) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined && !(body instanceof Blob)) {
     headers["Content-Type"] = "application/json";
     body = JSON.stringify(body);
   }
   const reply = await fetch(path, { method, headers, body });
-  if (reply.status === 401) forgetToken();
   const text = await reply.text();
   if (reply.ok) return text ? JSON.parse(text) : null;
   let found = {};

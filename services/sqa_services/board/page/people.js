@@ -3,20 +3,25 @@
 
 const PLACEHOLDER = "YOUR-TOKEN";
 
-const mayWrite = () => !state.guarded || Boolean(localStorage.getItem("sqa-token"));
-
-function forgetToken() {
-  localStorage.removeItem("sqa-token");
+async function learnWho() {
+  state.me = null;
+  if (localStorage.getItem("sqa-token") || !state.guarded) {
+    try {
+      state.me = (await get("api/me")).role;
+    } catch {
+      localStorage.removeItem("sqa-token");
+    }
+  }
   showWho();
 }
 
 function showWho() {
   const signed = Boolean(localStorage.getItem("sqa-token"));
-  $("who").textContent = signed ? "This browser keeps a token."
+  $("who").textContent = signed ? `Signed in as ${state.me}.`
     : state.guarded ? "A token is needed: ask the owners of the board." : "Everybody who can reach this board may submit.";
-  $("sign-in").hidden = mayWrite();
+  $("sign-in").hidden = signed || !state.guarded;
   $("sign-out").hidden = !signed;
-  $("upload").hidden = !mayWrite();
+  $("upload").hidden = state.guarded && !signed;
   showHow();
 }
 
@@ -43,7 +48,8 @@ function on(id, work) {
 on("sign-in", async (given) => {
   localStorage.setItem("sqa-token", given.token);
   $("sign-in").reset();
-  showWho();
+  await learnWho();
+  if (!state.me) throw new Error("The token is unknown");
   await showBoard();
 });
 on("upload", async (given) => {
@@ -54,8 +60,8 @@ on("upload", async (given) => {
   await showModel();
 });
 $("sign-out").addEventListener("click", () => {
-  forgetToken();
-  guarded(showBoard);
+  localStorage.removeItem("sqa-token");
+  guarded(async () => { await learnWho(); await showBoard(); });
 });
 $("copy").addEventListener("click", () => guarded(() => copy($("copy"), $("command").textContent)));
 
@@ -63,7 +69,8 @@ guarded(async () => {
   state.tasks = await get("api/tasks");
   $("task").replaceChildren(...state.tasks.map((task) => option(task.code, task.code)));
   await chooseTask(state.tasks[0].code);
-  showWho();
+  await learnWho();
+  await showBoard();
 });
 setInterval(() => {
   if (state.task && !document.hidden) guarded(async () => { await showBoard(); await showModel(); });

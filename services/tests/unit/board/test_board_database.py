@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sqa.core.errors import ConfigError, DataError
-from sqa_services.board.board import Board
+from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.storage import Database
 
 
@@ -62,5 +62,12 @@ def test_failed_commit_is_undone(tmp_path: Path) -> None:
     database.close()
 
 
-def test_only_the_owner_reads_a_new_board(board: Board) -> None:
-    assert board.config.folder.stat().st_mode & 0o777 == 0o700
+def test_only_the_owner_reads_a_board_in_an_old_folder(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    board = Board.open(BoardConfig(tmp_path))
+    with board.database.writing() as db:
+        db.execute("CREATE TABLE t (x)")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    files = dict.fromkeys(("board.sqlite", "board.sqlite-wal", "board.sqlite-shm"), 0o600)
+    assert modes == {"files": 0o700, "runs": 0o700, **files}
+    board.database.close()

@@ -8,12 +8,14 @@ import pytest
 from board_task import model, submission
 from stand_ins.board_server import Person
 
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 from sqa_services.board import queue, worker
 from sqa_services.board.board import Board
+from sqa_services.board.server import ServeConfig
 from sqa_services.board.storage import as_lines
+from sqa_services.net.address import Address
 
 TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
 
@@ -61,13 +63,24 @@ def test_writing_needs_a_token_and_reading_does_not(board: Board, owner: Person)
     assert stranger.get("/api/tasks").status_code == 200 and board.models("toy") == []
 
 
-def test_only_owners_change_a_model(board: Board, owner: Person) -> None:
+@pytest.mark.parametrize(("owners", "submitters"), [(None, "b" * 16), ("b" * 16, "b" * 16), ("a" * 16, "b")])
+def test_wrong_tokens_are_refused(owners: str | None, submitters: str) -> None:
+    with pytest.raises(ConfigError, match="--submit-token-file"):
+        ServeConfig(Address(token=owners), submit_token=submitters)
+
+
+def test_only_owners_change_a_model(board: Board, owner: Person, submitter: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES)
     path = f"{TOY}/models/m"
-    assert owner.submit("m?kind=config", model(refusal="no such thing")).json()["kind"] == "submission"
+    for person, role in ((owner, "owner"), (submitter, "submitter")):
+        assert person.get("/api/me").json() == {"role": role}
+    assert Person(owner.url).get("/api/me").status_code == 401
+    assert submitter.submit("m?kind=config", model(refusal="no such thing")).json()["kind"] == "submission"
     worker.work(board, until_empty=True)
     for method, action in (("POST", "/requeue"), ("DELETE", "")):
         assert Person(owner.url).ask(method, path + action).status_code == 401
+        denied = submitter.ask(method, path + action)
+        assert denied.status_code == 403 and "the owners' token" in denied.json()["detail"]
     assert owner.ask("POST", f"{path}/requeue").json() == {"queued": 1}
     assert board.evaluations("toy")[0]["state"] == "queued"
     worker.work(board, until_empty=True)
@@ -76,7 +89,7 @@ def test_only_owners_change_a_model(board: Board, owner: Person) -> None:
     assert owner.ask("DELETE", path).status_code == 404 and board.evaluations("toy") == []
     with pytest.raises(DataError, match="missing from"):
         board.files.read("models/toy/m.submission")
-    assert [owner.submit("m", model()).status_code for _ in range(2)] == [201, 409]  # the name is available once again
+    assert submitter.submit("m", model()).status_code == 201  # the name is available again
 
 
 # ----------------------------------------------------------------------------------------------------- at upload
