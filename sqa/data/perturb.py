@@ -13,6 +13,9 @@
 A copy has the id <id>_<name>, the same answer page and the same reference.  Reordering also reorders the reference
 sentences if source and reference have equally many.  A question that would not change has no copy.  The fairness
 perturbations never change a word of the answer.
+
+A user-defined perturbation is "module:build" or "file.py:build", a function without parameters that returns a
+`Perturbation`.  Its copies must keep the answer page and the language.
 """
 
 import random
@@ -24,7 +27,7 @@ from dataclasses import dataclass, replace
 from sqa.core.answers import STROKES, key, unmarked
 from sqa.core.errors import ConfigError
 from sqa.core.languages import language_of, marks
-from sqa.core.registry import did_you_mean
+from sqa.core.registry import NoKeys, Registry, did_you_mean
 from sqa.core.types import Question
 
 Sentences = tuple[tuple[str, ...], ...]
@@ -46,7 +49,7 @@ _CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # punctuation, core of the 
 class Perturbation:
     """A named perturbation, its family and its function."""
 
-    name: str  # suffix of the copies' ids
+    name: str  # suffix of the copies' ids, other than those of the perturbations above
     family: str  # one of FAMILIES
     change: Change
 
@@ -65,20 +68,31 @@ def perturb(question: Question, kind: Perturbation, seed: int) -> Question | Non
 
 
 def chosen(names: Sequence[str]) -> tuple[Perturbation, ...]:
-    """Return the perturbations of these names.
+    """Return the perturbations of these names, or of users ("file.py:build").
 
-    Raises ConfigError with all problems: unknown and repeated names.
+    Raises ConfigError with all unknown and repeated names, or for a user's build function without a valid perturbation.
     """
-    known = ", ".join(PERTURBATIONS)
+    known = f"{', '.join(PERTURBATIONS)}, or your own 'file.py:build'"
     wrong = [
         f"perturbation: unknown {name!r}{did_you_mean(name, PERTURBATIONS)}; known: {known}"
         for name in names
-        if name not in PERTURBATIONS
+        if name not in PERTURBATIONS and ":" not in name
     ]
-    wrong += [f"perturbation: {name!r} is named twice" for name in sorted({n for n in names if names.count(n) > 1})]
+    kinds = [PERTURBATIONS.get(name) or _own(name) for name in names if name in PERTURBATIONS or ":" in name]
+    used = [kind.name for kind in kinds]
+    wrong += [f"perturbation: {name!r} is named twice" for name in sorted({n for n in used if used.count(n) > 1})]
     if wrong:
         raise ConfigError(wrong)
-    return tuple(PERTURBATIONS[name] for name in names)
+    return tuple(kinds)
+
+
+def _own(target: str) -> Perturbation:
+    """Return the perturbation that a user's function builds."""
+    kind = Registry("perturbation", {}).build(target, NoKeys())
+    if not isinstance(kind, Perturbation) or kind.family not in FAMILIES or kind.name in PERTURBATIONS:
+        expected = f"a Perturbation with a new name and one of the families {', '.join(FAMILIES)}"
+        raise ConfigError(f"perturbation {target!r}: expected {expected}")
+    return kind
 
 
 def _each_word(question: Question, change: Callable[[str], str]) -> Question:

@@ -54,7 +54,9 @@ def register_dataset(
     task: TaskCode,
     name: Name,
     source: Annotated[str, argument("QUESTIONS", "Name or file of a question set.")],
-    perturb: Annotated[list[str] | None, option("KIND", "Kind of perturbation, or all; may be repeated.")] = None,
+    perturb: Annotated[
+        list[str] | None, option("KIND", "Kind of perturbation, file.py:build, or all; may be repeated.")
+    ] = None,
     seed: Annotated[int, option("N", "Seed of perturbations and intervals.")] = 0,
 ) -> None:
     """Add a data set and its perturbed copies, and queue every model on it."""
@@ -69,7 +71,7 @@ def perturb(
     context: Context,
     task: TaskCode,
     name: Name,
-    kinds: Annotated[list[str], argument("KIND...", "Kinds of perturbation, or all.")],
+    kinds: Annotated[list[str], argument("KIND...", "Kinds of perturbation, file.py:build, or all.")],
     preview: Annotated[bool, Option("--preview", help="Print the copies and add nothing.")] = False,
 ) -> None:
     """Add perturbed copies to a registered data set, and queue every model on them."""

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from doubles import question
@@ -112,3 +113,19 @@ def test_reordering_includes_the_reference() -> None:
 def test_unknown_perturbations_are_refused() -> None:
     refused(ConfigError, "did you mean 'typos'", chosen, ["typo"])
     refused(ConfigError, "twice", chosen, ["asr", "asr"])
+
+
+def test_own_perturbation_makes_copies(tmp_path: Path) -> None:
+    head = "from dataclasses import replace\nfrom sqa.data.perturb import Perturbation\n"
+    body = "Perturbation('{}', '{}', lambda question, rng: replace(question, sentences=question.sentences[:1]))"
+    for name, family in (("first", "robustness"), ("first", "odd"), ("typos", "robustness")):
+        path = tmp_path / f"{name}_{family}.py"
+        path.write_text(f"{head}def build():\n    return {body.format(name, family)}\n")
+    [question] = load_questions("mini-es", 1)
+    copy = perturbing.perturb(question, chosen([f"{tmp_path}/first_robustness.py:build"])[0], 0)
+    assert copy == replace(question, id=f"{question.id}_first", sentences=question.sentences[:1])
+    for wrong in ("first_odd", "typos_robustness"):
+        with pytest.raises(
+            ConfigError, match="expected a Perturbation with a new name and one of the families fairness"
+        ):
+            chosen([f"{tmp_path}/{wrong}.py:build"])
