@@ -1,1 +1,1 @@
-"""The client for language models on a server, with its cache of replies."""
+"""HTTP with limits of time and size: the client for downloads and external services."""

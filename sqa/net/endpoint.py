@@ -6,9 +6,9 @@
     200 {"choices": [{"text": "..."}], "usage": {"prompt_tokens", "completion_tokens"}}
 
 The `openai` SDK sends the requests and retries after 408, 409, 429, 5xx, broken connections, incomplete responses and
-timeouts.  It obeys Retry-After up to two minutes.  Redirects are not followed, and every failure has its own message.
-Only the time without data is limited, not the size of a response.  The first request reads the key from the
-environment; no config, message, fingerprint or file contains the key.
+timeouts.  It obeys Retry-After up to two minutes.  The endpoint is not trusted: its responses are limited in size and
+time (sqa/net/paced_http.py), redirects are not followed, and every failure has its own message.  The first request
+reads the key from the environment; no config, message, fingerprint or file contains the key.
 """
 
 import json
@@ -65,7 +65,7 @@ class EndpointConfig:
     )
     requests_per_minute: Annotated[Positive, "maximum requests per minute, including retries, evenly spaced"] = 60.0
     concurrency: Annotated[Count, "maximum concurrent requests"] = 4
-    timeout: Annotated[Positive, "seconds without data after which a request fails"] = 60.0
+    timeout: Annotated[Positive, "seconds for one answer"] = 60.0
     retries: Annotated[Whole, "further attempts per request"] = 5
     backoff: Annotated[NotNegative, "seconds before the first retry after an error reply; doubles with each retry"] = (
         1.0
@@ -137,7 +137,7 @@ class Endpoint:
             where = f"{self.url}: " if isinstance(error.error, EndpointError) else ""
             raise type(error.error)(f"{where}{error}") from error
         except openai.APITimeoutError as error:
-            raise self._failed(f"no response in {self.config.timeout:g} seconds") from error
+            raise self._failed(f"no complete response in {self.config.timeout:g} seconds") from error
         except openai.APIConnectionError as error:
             raise self._failed(f"the connection broke ({' '.join(str(error.__cause__).split())[-100:]})") from error
         except openai.APIStatusError as error:

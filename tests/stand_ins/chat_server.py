@@ -36,6 +36,7 @@ class Answer:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     wait: float = 0.0  # seconds before the response
+    drip: float = 0.0  # seconds after each byte of the body
     hang_up: bool = False  # close the connection without a response
 
 
@@ -95,9 +96,19 @@ def nonsense(prompt: str, number: int) -> Answer:
     return completion("I think it is Spain, or perhaps not.", prompt)
 
 
+def huge(prompt: str, number: int) -> Answer:
+    """Respond with a body of two megabytes."""
+    return completion("x" * (2 << 20))
+
+
 def slow(prompt: str, number: int) -> Answer:
     """Respond after three seconds."""
     return Answer(normal(prompt, number).body, wait=3.0)
+
+
+def dripping(prompt: str, number: int) -> Answer:
+    """Respond slowly, with a byte every 20 ms."""
+    return Answer(normal(prompt, number).body, drip=0.02)
 
 
 def failing(times: int, failure: Answer, then: Behaviour = normal) -> Behaviour:
@@ -185,7 +196,11 @@ class ChatServer:
                     for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
                         self.send_header(name, value)
                     self.end_headers()
-                    self.wfile.write(answer.body)
+                    step = 1 if answer.drip else len(answer.body) or 1
+                    for start in range(0, len(answer.body), step):
+                        self.wfile.write(answer.body[start : start + step])
+                        if server._over.wait(answer.drip):
+                            return
 
             def log_message(self, *_: object) -> None:
                 return

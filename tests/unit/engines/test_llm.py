@@ -266,7 +266,7 @@ def test_faults_in_500_requests_lose_no_reply(tmp_path, capsys):
         "HTTP 500": error(500),
         "a broken connection": Answer(b"", hang_up=True),
         "an incomplete response": Answer(continuation(" half").body[:-30]),
-        "no response in time": Answer(b"", wait=1.5),
+        "no complete response in time": Answer(b"", wait=1.5),
         "wrong model": error(404, "no such model"),
     }
     kinds = list(faults)

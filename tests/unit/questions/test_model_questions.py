@@ -104,7 +104,7 @@ def test_faulty_server_loses_and_doubles_no_question(tmp_path):
     assert questions.header["problems"].keys() >= {"repeated", "no JSON", "broken JSON"}
     assert not sum(questions.header["dropped"].values())
     assert model.problems["no JSON"] and model.problems["broken JSON"] and not model.problems["given up"]
-    assert set(model.model.chat.budget.faults) == {"HTTP 500", "no response in time"}
+    assert set(model.model.chat.budget.faults) == {"HTTP 500", "no complete response in time"}
 
 
 def test_second_run_offline_has_equal_bytes(tmp_path):

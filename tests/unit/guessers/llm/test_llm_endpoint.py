@@ -1,5 +1,6 @@
 """Chat models behind a local server that follows or violates the protocol."""
 
+import gzip
 import socket
 
 import pytest
@@ -107,10 +108,17 @@ LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # behaviour, 
     "cut short for ever": (Answer(b"half", headers={"Content-Length": "9"}), "the connection broke", 2, {"retries": 1}),
     "slow": (
         chat.slow,
-        "no response in 0.2 seconds",
+        "no complete response in 0.2 seconds",
         2,
         {"timeout": 0.2, "retries": 1},
     ),
+    "dripping": (
+        chat.dripping,
+        "no complete response in 0.3 seconds",
+        1,
+        {"timeout": 0.3, "retries": 0},
+    ),
+    "huge": (chat.huge, "refused a response of more than 1048576 bytes", 1, {}),
     "refused": (error(400, "no temperature"), r"HTTP 400 \(no temperature\)", 1, {}),
     "a pause too long": (BUSY, "HTTP 429 .quota., Retry-After 3600", 1, {}),
     "a wrong model": (error(404, "no `tiny` here"), r"HTTP 404 \(no `tiny` here\); does it have the model", 1, {}),
@@ -180,3 +188,9 @@ def test_only_the_configured_key_is_sent(guesser_of, monkeypatch, tmp_path):
         refused(ConfigError, "HTTP 401", guesser_of(server).guess, ["Peru"], 1)
     assert server.keys == [f"Bearer {KEY}", None]
     assert not any("another-secret" in value for headers in server.headers for value in headers.values())
+
+
+def test_compression_bomb_is_not_unpacked(guesser_of):
+    bomb = Answer(gzip.compress(b"x" * (64 << 20)), headers={"Content-Encoding": "gzip"})
+    with ChatServer(lambda prompt, number: bomb) as server:
+        refused(EndpointError, "not a chat-completions answer", guesser_of(server).guess, ["Spain"], 1)
