@@ -47,12 +47,14 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from sqa.core.errors import DataError
 from sqa.core.schema import File, Share, checked
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 from sqa.files.records import converted
 
 Tensors = Mapping[str, np.ndarray]
+Shapes = dict[str, tuple[int, ...]]
 N_GUESSES = 10
 N_FEATURES = 22
 N_SHAPE = 23
@@ -159,7 +161,13 @@ class Network:
     """A kind of network: its name, and the layers before the output layer."""
 
     kind: str  # "mlp"
+    inner: Callable[[int, Tensors], tuple[Shapes, int]]  # (features, tensors) -> (shapes, outputs)
     seen: Callable[[Tensors, np.ndarray], np.ndarray]  # (tensors, (n, d) features) -> (n, outputs)
+
+    def shapes(self, width: int, tensors: Tensors) -> Shapes:
+        """Return the required shape of each tensor for `width` features; raises ValueError or KeyError if none fits."""
+        shapes, seen = self.inner(width, tensors)
+        return shapes | {"output.weight": (1, seen), "output.bias": (1,)}
 
     def logits(self, tensors: Tensors, rows: np.ndarray) -> np.ndarray:
         """Return logits of shape (n,) for standardised features of shape (n, d)."""
@@ -171,12 +179,17 @@ def affine(rows: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray
     return np.matmul(rows[:, None, :], weight.T)[:, 0] + bias
 
 
+def _rectified_shapes(width: int, tensors: Tensors) -> tuple[Shapes, int]:
+    (units,) = tensors["hidden.bias"].shape
+    return {"hidden.weight": (units, width), "hidden.bias": (units,)}, units
+
+
 def _rectified(tensors: Tensors, rows: np.ndarray) -> np.ndarray:
     return np.maximum(affine(rows, tensors["hidden.weight"], tensors["hidden.bias"]), 0)
 
 
-LOGISTIC = Network("logistic", lambda tensors, rows: rows)
-MLP = Network("mlp", _rectified)
+LOGISTIC = Network("logistic", lambda width, tensors: ({}, width), lambda tensors, rows: rows)
+MLP = Network("mlp", _rectified_shapes, _rectified)
 
 
 # ------------------------------------------------------------------------------------------------------------- buzzers
@@ -184,6 +197,7 @@ MLP = Network("mlp", _rectified)
 VERSION = 2  # version of the files, and of the code that turns guesses into buzzes
 WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # set of features -> number of features per step
 SLOPE = 0.01  # slope added so that the calibrated value always increases
+ROUNDING = 1e-5  # rounding error of float32 logits
 CLIP = 8.0  # limit of standardised features, in standard deviations
 
 # Rule for a question without a buzz: answer it with the last top guess, or not at all (the paper).  A buzzer cannot
@@ -235,7 +249,21 @@ class LearntBuzzer:
             tensors: float32 tensors: mean (d,), deviation (d,), calibration (2, k) (buzzers/train.py), and those
                 of the network.
             digest: Digest that represents the tensors in the fingerprint.
+
+        Raises:
+            ValueError: If names, shapes or types are wrong, a deviation is not above 0, or the calibration decreases.
         """
+        width = WIDTHS[card.features]
+        expected = network.shapes(width, tensors)
+        expected |= {"mean": (width,), "deviation": (width,), "calibration": (2, tensors["calibration"].shape[-1])}
+        if {name: array.shape for name, array in tensors.items()} != expected:
+            raise ValueError(f"a {network.kind} buzzer of {width} features has {expected}")
+        at, height = tensors["calibration"]
+        rises = len(at) and (np.diff(at) > 0).all() and (np.diff(height + SLOPE * at) >= -ROUNDING).all()
+        if not rises or not (tensors["deviation"] > 0).all() or any(a.dtype.kind != "f" for a in tensors.values()):
+            raise ValueError(
+                "deviations must be above 0, the calibration must increase, and all tensors must contain floats"
+            )
         self.network, self.tensors, self.card, self._digest = network, tensors, card, digest
 
     @property
@@ -286,10 +314,13 @@ def standardise(rows: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np
 
 
 def load(network: Network, folder: Path, threshold: float | None = None, end: End | None = None) -> LearntBuzzer:
-    """Read a folder written by `save`; raises DataError if it cannot be read or is of another version."""
+    """Read a folder written by `save`; raises DataError if it is damaged."""
     tensors, config = read_tensors(folder, f"buzzer-{network.kind}", VERSION)
     card = converted(f"{folder}: config.json", config, Card).chosen(threshold, end)
-    return LearntBuzzer(network, tensors, card, folder_digest(folder))
+    try:
+        return LearntBuzzer(network, tensors, card, folder_digest(folder))
+    except (ValueError, KeyError) as error:
+        raise DataError(f"{folder}: not a {network.kind} buzzer ({error}); restore or train it again") from error
 
 
 def bundled(network: Network, config: LearntConfig) -> LearntBuzzer:

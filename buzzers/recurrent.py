@@ -6,7 +6,18 @@ whether the output reads the step's features in addition to the state.
 
 import numpy as np
 
-from buzzers.learnt import LearntBuzzer, LearntConfig, Network, Tensors, affine, bundled
+from buzzers.learnt import LearntBuzzer, LearntConfig, Network, Shapes, Tensors, affine, bundled
+
+
+def _state_shapes(width: int, tensors: Tensors) -> tuple[Shapes, int]:
+    units = tensors["cell.weight_hh_l0"].shape[-1]
+    shapes: Shapes = {
+        "cell.weight_ih_l0": (3 * units, width),
+        "cell.weight_hh_l0": (3 * units, units),
+        "cell.bias_ih_l0": (3 * units,),
+        "cell.bias_hh_l0": (3 * units,),
+    }
+    return shapes, units + width if tensors["output.weight"].shape[-1] > units else units
 
 
 def _states(tensors: Tensors, rows: np.ndarray) -> np.ndarray:
@@ -33,7 +44,7 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return (1 + np.tanh(x / 2)) / 2
 
 
-RECURRENT = Network("recurrent", _states)
+RECURRENT = Network("recurrent", _state_shapes, _states)
 
 
 def build(config: LearntConfig) -> LearntBuzzer:

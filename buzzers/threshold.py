@@ -19,7 +19,7 @@ from typing import Annotated, Literal, get_args
 import numpy as np
 
 from buzzers.learnt import N_GUESSES
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import File
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import read_tensors, resolve_model, write_tensors
@@ -89,10 +89,12 @@ class ThresholdBuzzer:
 
     @classmethod
     def load(cls, folder: Path, threshold: float | None = None) -> ThresholdBuzzer:
-        """Read a model folder written by `save`.  Raises DataError if it cannot be read or is of another version."""
+        """Read a model folder written by `save`.  Raises DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
-        [stored] = tensors["threshold"].tolist()
-        return cls(stored if threshold is None else threshold, config["signal"], config.get("guesser"))
+        stored = tensors.get("threshold", np.zeros(0))
+        if stored.shape != (1,) or config.get("signal") not in SIGNALS:
+            raise DataError(f"{folder}: not a tuned threshold; restore or train it again")
+        return cls(float(stored[0]) if threshold is None else threshold, config["signal"], config.get("guesser"))
 
 
 def build(config: ThresholdConfig) -> ThresholdBuzzer:

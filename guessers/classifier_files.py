@@ -54,6 +54,8 @@ def read(
         with torch.device("meta"):  # a config may state any size, so no memory is allocated for it
             network, parts = make(config, tensors, words, titles)
         state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
+        if (state["norm.running_var"] < 0).any():
+            raise ValueError("norm.running_var has a negative variance")
         network.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)}, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         reason = " ".join(str(error).split()[:30])
@@ -70,12 +72,15 @@ def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return all tensors as float32, codes multiplied by their steps."""
-    return {
-        name: array.astype(np.float32) * tensors.get(f"{name}.step", np.float16(1)).astype(np.float32)
-        for name, array in tensors.items()
-        if not name.endswith(".step")
-    }
+    """Return all tensors as float32, codes multiplied by their steps.  Raises ValueError unless rows have one step."""
+    plain = {}
+    for name, array in tensors.items():
+        if not name.endswith(".step"):
+            step = tensors.get(f"{name}.step")
+            if step is not None and step.shape != (len(array), 1):
+                raise ValueError(f"{name}.step has shape {step.shape}, expected {(len(array), 1)}")
+            plain[name] = array.astype(np.float32) * (1 if step is None else step.astype(np.float32))
+    return plain
 
 
 def best_pages(logits: Tensor, titles: Sequence[str], n: int) -> list[list[Guess]]:

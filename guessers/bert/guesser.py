@@ -216,6 +216,8 @@ def _parts(
     """Return the head of a folder, without its weights, and the folder's other contents."""
     shape, encoder = Shape(**config["shape"]), converted("encoder of the model", config["encoder"], EncoderName)
     weights = tensors.pop("weights")
+    if len(titles) != shape.pages:
+        raise ValueError(f"{len(titles)} titles for {shape.pages} pages")
     head = Head(shape)
     return head, (head, Parts(tuple(titles), frozenset(words), weights, encoder))
 

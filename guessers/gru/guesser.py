@@ -163,6 +163,8 @@ def _parts(
     from guessers.gru.network import Shape, network_of
 
     shape, units = Shape(**config["shape"]), config.get("units", "stems")
+    if units not in UNITS or (len(words), len(titles)) != (shape.vocabulary, shape.pages):
+        raise ValueError(f"{len(words)} {units} and {len(titles)} pages for {shape}")
     network = network_of(shape)
     return network, (network, words, titles, units)
 

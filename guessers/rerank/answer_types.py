@@ -54,7 +54,7 @@ class Kinds:
     def __init__(
         self, names: Sequence[str], starts: np.ndarray, pages: np.ndarray, counts: np.ndarray, lessons: np.ndarray
     ) -> None:
-        """Store the counts, all int64.
+        """Store the counts, all int64; raises ValueError if they do not fit together.
 
         Args:
             starts: Index of the first entry of each kind, of shape (K + 1,).
@@ -62,6 +62,10 @@ class Kinds:
             counts: Number of lessons of each entry.
             lessons: Number of lessons of each page.
         """
+        fits = len(starts) == len(names) + 1 and starts[-1] == len(pages) == len(counts)
+        counted = counts.min(initial=1) > 0 and np.diff(starts).min(initial=1) > 0 and lessons.any()
+        if not fits or pages.max(initial=-1) >= len(lessons) or not counted:
+            raise ValueError("the tables of kinds do not fit together")
         self.names, self.lessons = tuple(names), lessons
         self._starts, self._pages, self._counts = starts, pages, counts
         self._index = {name: index for index, name in enumerate(names)}
@@ -151,8 +155,10 @@ class Kinds:
 
     @classmethod
     def read(cls, tables: Tables) -> Kinds:
-        """Return the kinds stored by `tables`.  Raises KeyError or ValueError if a table is missing or unreadable."""
+        """Return the kinds stored by `tables`.  Raises KeyError or ValueError if a table is missing or does not fit."""
         names = unpack_strings(tables["kinds"])
         keys = ("pages_per_kind", "page_steps", "counts", "lessons")
         per_kind, steps, counts, lessons = (unpack_integers(tables[key]) for key in keys)
+        if per_kind.sum() != len(steps):
+            raise ValueError("the tables of kinds do not fit together")
         return cls(names, *postings_of(steps, per_kind), counts, lessons)

@@ -45,7 +45,9 @@ class Knowledge:
     """The evidence about the pages of a retrieval model."""
 
     def __init__(self, index: Index, kinds: Kinds) -> None:
-        """Combine an index and kinds of the same pages."""
+        """Combine an index and kinds; raises ValueError if they have different pages."""
+        if len(index.titles) != len(kinds.lessons):
+            raise ValueError(f"kinds for {len(kinds.lessons)} pages, but an index of {len(index.titles)} pages")
         self.kinds, self.titles = kinds, index.titles
         self.number = {title: page for page, title in enumerate(index.titles)}
         weighting = TfidfConfig()

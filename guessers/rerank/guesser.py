@@ -39,12 +39,17 @@ Tensors = Mapping[str, np.ndarray]
 class Scorer:
     """The weights for D features per candidate."""
 
-    def __init__(self, tensors: Tensors) -> None:
-        """Store the tensors.
+    def __init__(self, tensors: Tensors, numbers: int) -> None:
+        """Store the tensors; raises ValueError for wrong names or shapes, or deviations that are not above 0.
 
-        They are mean (D,), deviation (D,), hidden.weight (H, D), hidden.bias (H,), output.weight (1, H) and
+        The tensors are mean (D,), deviation (D,), hidden.weight (H, D), hidden.bias (H,), output.weight (1, H) and
         output.bias (1,).
         """
+        d, h = numbers, len(tensors.get("hidden.bias", ()))
+        expected = {"mean": (d,), "deviation": (d,), "hidden.weight": (h, d), "hidden.bias": (h,)}
+        expected |= {"output.weight": (1, h), "output.bias": (1,)}
+        if {name: array.shape for name, array in tensors.items()} != expected or not (tensors["deviation"] > 0).all():
+            raise ValueError(f"weights of {d} numbers have {expected}, deviations above 0")
         self.tensors = dict(tensors)
         self._double = {name: array.astype(np.float64) for name, array in tensors.items()}
 
@@ -172,14 +177,18 @@ class RerankGuesser:
     def load(cls, folder: Path) -> RerankGuesser:
         """Read a folder written by `save`, and the counts that it names; raises DataError if they do not match."""
         tensors, config = read_tensors(folder, KIND, VERSION)
-        retrieval = str(config.get("retrieval"))
+        retrieval = config.get("retrieval")
+        if not isinstance(retrieval, str):
+            raise DataError(f"{folder}: config.json: retrieval: expected the name of a bm25 model; train it again")
         counts = resolve_model(retrieval)
         index = Index.load(counts)
         if config.get("titles") != digest_of(index.titles):
             raise DataError(f"{folder}: the pages of {retrieval} changed after training; train the reranker again")
         weights: Tensors = {name: array for name, array in tensors.items() if array.dtype.kind == "f"}
         try:
-            scorer, kinds = Scorer(weights), Kinds.read(tensors)
+            scorer, kinds = Scorer(weights, len(NUMBERS)), Kinds.read(tensors)
+            if len(kinds.lessons) != len(index.titles):
+                raise ValueError(f"lessons of {len(kinds.lessons)} pages, not {len(index.titles)}")
         except (KeyError, ValueError) as error:
             raise DataError(f"{folder}: not a rerank model ({error}); restore or train it again") from error
         digest = f"{folder_digest(folder)} {folder_digest(counts)}"

@@ -122,7 +122,7 @@ def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
         trainer.say(best=f"{-trainer.best_score:.4f}")
     names = {"0.weight": "hidden.weight", "0.bias": "hidden.bias", "2.weight": "output.weight", "2.bias": "output.bias"}
     tensors = {names[name]: tensor.cpu().numpy() for name, tensor in trainer.best["network"].items()}
-    return Scorer(tensors | {"mean": scale[0], "deviation": scale[1]})
+    return Scorer(tensors | {"mean": scale[0], "deviation": scale[1]}, seen.shape[1])
 
 
 class Batch(NamedTuple):

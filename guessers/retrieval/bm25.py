@@ -111,16 +111,26 @@ class Index:
     def load(cls, folder: Path) -> Index:
         """Read a folder written by `save`; raises DataError if it is damaged."""
         tensors, config = read_tensors(folder, "bm25", VERSION)
+        analyzer = config.get("analyzer", "stems")
+        if not isinstance(analyzer, str) or analyzer not in ANALYZERS:
+            expected = f"analyzer must be one of {', '.join(ANALYZERS)}, got {analyzer!r}"
+            raise DataError(f"{folder}: {expected}; train the model again")
         try:
             titles, words = unpack_strings(tensors["titles"]), unpack_strings(tensors["words"])
             names = ("pairs_per_word", "pair_seconds", "pages_per_term", _STEPS, _COUNTS)
             per_word, second, frequency, steps, counts = (unpack_integers(tensors[name]) for name in names)
         except (KeyError, ValueError) as error:
             raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
-        starts, pages = postings_of(steps, frequency)
+        fits = len(steps) == len(counts) == frequency.sum() and len(frequency) == len(words) + len(second)
+        fits = fits and len(per_word) == len(words) and per_word.sum() == len(second)
+        starts, pages = postings_of(steps, frequency) if fits else (frequency, frequency)
+        fits = fits and pages.max(initial=-1) < len(titles) and second.max(initial=-1) < len(words)
+        fits = fits and min(frequency.min(initial=1), counts.min(initial=1)) > 0
+        if not (fits and all(list(names) == sorted(set(names)) for names in (titles, words))):
+            raise DataError(f"{folder}: the model's tables do not fit together; restore or train it again")
         first = np.repeat(np.arange(len(words)), per_word)
         keys = first * len(words) + second
-        return cls(tuple(titles), tuple(words), keys, starts, pages, counts, config.get("analyzer", "stems"))
+        return cls(tuple(titles), tuple(words), keys, starts, pages, counts, analyzer)
 
 
 def page_steps(starts: np.ndarray, pages: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from sqa.core.languages import Pair, pair_of
 from sqa.core.paths import DATA
 from sqa.core.schema import SOUGHT
 from sqa.files.atomic import atomic, joined_digest, locked, write_bytes
-from sqa.files.model_files import PACKED, check_weights, content, stored
+from sqa.files.model_files import MAX_BYTES, PACKED, check_weights, content, stored
 from sqa.files.records import parse_json
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
     for path in (*(folder / name for name in FILES), vocabulary_path(folder)):
         if not stored(path).is_file():
             raise DataError(f"{path}: not found; a translator folder holds {', '.join((*FILES, Vocabulary.FILE))}")
+        if stored(path).stat().st_size > MAX_BYTES:
+            raise DataError(f"{path}: larger than {MAX_BYTES >> 20} MiB, refused")
     try:
         config = parse_json((folder / "config.json").read_bytes())
         if config["format"] != FORMAT:

@@ -84,6 +84,7 @@ def read_model(folder: Path) -> dict[str, Any]:
 
 VERSION = 1  # increase when the unpacked decoder files change
 CONFIG, PHRASES, NGRAMS = "config.json", "phrases.tsv.zst", "language.tsv.zst"
+LONGEST, MOST = 9, (1 << 31) - 1  # maximum number of words of an n-gram; maximum count
 _LEVEL = 19  # compression level of zstd
 _SPECIAL = ("NULL", "UNKNOWN_WORD", "<UNUSED_WORD>")  # words 0, 1, 2 of the aligner's vocabularies
 _DIRECTIONS = {"invswm": 0, "swm": 1}  # direction of word translations -> the conditioning side
@@ -219,7 +220,7 @@ def unpacked(folder: Path) -> Path:
 
 
 def unpack(folder: Path, whole: Path) -> None:
-    """Write the decoder's files.  Raises DataError if the packed model cannot be read."""
+    """Write the decoder's files.  Raises DataError if the packed model is damaged."""
     try:
         config = parse_json((folder / CONFIG).read_bytes())
         if config["format"] != VERSION:
@@ -228,6 +229,12 @@ def unpack(folder: Path, whole: Path) -> None:
         aligner = {name: str(config["aligner"][name]) for name in _DIRECTIONS}
         decoding = Decoding(**config["decoding"])
         log_linear, about = [float(weight) for weight in config["weights"]], dict(config["about"])
+        if not 1 <= order <= LONGEST or (len(weights), len(log_linear)) != (3 * order, WEIGHTS):
+            raise ValueError(
+                f"order {order} with {len(weights)} weights, and {len(log_linear)} of the log-linear model"
+            )
+        if any(len([float(number) for number in text.split()]) != 2 for text in aligner.values()):
+            raise ValueError("aligner: expected two numbers for each direction")
     except (ConfigError, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise DataError(f"{folder / CONFIG}: not a packed model's configuration ({error!r})") from error
     phrases = list(read_phrases(folder / PHRASES))
@@ -248,9 +255,17 @@ def read_phrases(path: Path) -> Iterator[Phrase]:
             written, target, both, total = line.split("\t")
             source = written or source
             phrase = Phrase(source, target, int(both), int(total))
+            if not (_spelt(source) and _spelt(target) and 1 <= phrase.both <= phrase.total <= MOST):
+                raise ValueError
         except ValueError as error:
-            raise DataError(f"{path}:{number}: expected source, target and two counts, with tabs between") from error
+            expected = f"source, target and two counts of 1 to {MOST}, the second not smaller, with tabs between"
+            raise DataError(f"{path}:{number}: expected {expected}") from error
         yield phrase
+
+
+def _spelt(text: str) -> bool:
+    """Return whether a text consists of tokens separated by single spaces, as the decoder's files require."""
+    return text.split(" ") == text.split() and "|||" not in text and "\0" not in text
 
 
 def usual_forms(phrases: Sequence[Phrase]) -> dict[str, str]:
@@ -298,7 +313,13 @@ def _write_ngrams(path: Path, out: Path) -> None:
         try:
             gram, count = line.split("\t")
             counts[gram] = int(count)
+            if not _spelt(gram) or not 1 <= counts[gram] <= MOST:
+                raise ValueError
         except ValueError as error:
-            raise DataError(f"{path}:{number}: expected an n-gram and its count with a tab between") from error
-    with out.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{gram} {history} {counts[gram]}\n" for gram, history in history_counts(counts))
+            expected = f"an n-gram and its count of 1 to {MOST} with a tab between"
+            raise DataError(f"{path}:{number}: expected {expected}") from error
+    try:
+        with out.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{gram} {history} {counts[gram]}\n" for gram, history in history_counts(counts))
+    except KeyError as error:
+        raise DataError(f"{path}: has no count of {error}, which begins another n-gram") from error

@@ -1,5 +1,6 @@
 """Commands `sqa init` (a folder to start from), `sqa doctor` (the state of this machine) and `sqa config`."""
 
+import json
 import os
 import platform
 import re
@@ -20,7 +21,7 @@ from sqa.core.paths import PACKAGE, ROOT, cache_dir
 from sqa.results import Table, show, show_lines
 
 start_app = typer.Typer(**SETTINGS)
-config_app = typer.Typer(help="List the keys of configs.", **SETTINGS)
+config_app = typer.Typer(help="List the keys of configs, or print their JSON Schema.", **SETTINGS)
 
 PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
 # commands in the files of `sqa init`
@@ -37,6 +38,14 @@ def config_keys(
     from sqa.cli.config_keys import keys_of
 
     show(Table(("key", "type", "default", "meaning"), keys_of(kind, name)))
+
+
+@config_app.command("schema")
+def config_schema() -> None:
+    """Print the JSON Schema of a run's config, for editors."""
+    from sqa.cli.config_keys import json_schema
+
+    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
 @start_app.command()

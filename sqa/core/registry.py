@@ -27,7 +27,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqa.core import own
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -146,7 +146,14 @@ class Registry:
         code = _code(target)
         if type(config) is not self.config_class(name):
             raise ConfigError(f"{self.kind} {own.short(name)!r}: edited since its config was read; read it again")
-        part = _made(build, config)
+        from sqa.core.own.code import printing_to_stderr
+
+        try:
+            with printing_to_stderr():
+                part = _made(build, config)
+        except (OSError, SystemExit) as error:
+            ends = "it calls sys.exit(); raise an error instead: " if isinstance(error, SystemExit) else ""
+            raise DataError(f"{self.kind} {own.short(name)!r}: {ends}{error}") from error
         own.BUILT.append(code)
         return self._checked(own.short(target), code.digest, part, config)
 

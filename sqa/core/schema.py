@@ -6,7 +6,7 @@
         steps: Annotated[Count, "optimiser steps"] = 4000
         clip: Annotated[float, Meta(gt=0), "norm of the gradient"] = 1.0
 
-The loader (sqa/pipeline/config.py) and `sqa config keys` read these annotations.
+The loader (sqa/pipeline/config.py), `sqa config keys` and `sqa config schema` read these annotations.
 """
 
 from __future__ import annotations

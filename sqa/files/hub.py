@@ -1,10 +1,11 @@
 """External models on the Hugging Face hub, and models of `transformers` in folders.
 
-A model is a local folder or a name on the hub, downloaded only with `download: true`.  Weights are read from
-safetensors, and no code in a model's folder is run.  Only use models that you trust: sizes are not limited.
+A model is a local folder or a name on the hub, downloaded only with `download: true`.  Weights are read only from
+safetensors, and no code in a model's folder is run.
 """
 
 import hashlib
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,8 +24,10 @@ from sqa.files.model_files import check_weights
 from sqa.files.records import converted, json_document
 
 T = TypeVar("T")
+LARGEST = 1 << 22  # maximum of any size in a configuration
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 _FAILURES = (ValueError, OSError, LookupError, TypeError, RuntimeError, ImportError, AttributeError, ArithmeticError)
+_SIZES = ("layers", "layer", "_size", "_dim", "_model", "_heads", "position_embeddings")
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
 
 
@@ -85,25 +88,58 @@ def commit_of(model: str, revision: str | None) -> str | None:
 
 
 class _Config(Struct):
-    """The key of a model's config.json that is read."""
+    """The keys of a model's config.json that are read."""
 
     model_type: str
+    transformers_weights: str | None = None  # a weights file in place of the usual one
+
+
+class _Shards(Struct):
+    """The key of an index of shards that is read."""
+
+    weight_map: dict[str, str]  # name of a tensor -> file
 
 
 def check_folder(folder: Path, pickled: bool = False) -> str:
     """Return the model_type of a folder with a model.
 
-    Raises DataError if config.json is missing or damaged, or if the folder has no *.safetensors.  `pickled` permits a
-    folder without *.safetensors.
+    Raises DataError if config.json or the weights are missing or damaged, or if loading would read weights from a file
+    other than its *.safetensors: config.json, or an index of shards, may name any file.  `pickled` permits a folder
+    without *.safetensors.
     """
-    path = folder / "config.json"
-    if not path.is_file():
+    if not (folder / "config.json").is_file():
         raise DataError(f"{folder}: no config.json; give a folder written by model.save_pretrained")
-    config = converted(str(path), json_document(path), _Config)
+    config = _read(folder / "config.json", _Config)
     if not pickled and not any(folder.glob("*.safetensors")):
         hint = "pickled weights are not supported; on the hub, refs/pr/N often has safetensors"
         raise DataError(f"{folder}: no *.safetensors weights ({hint})")
+    named = {"config.json": {config.transformers_weights} - {None}}
+    indices = sorted(folder.glob("*.safetensors.index.json"))
+    named |= {index.name: set(_read(index, _Shards).weight_map.values()) for index in indices}
+    for source, weights in named.items():
+        names = f"{folder / source}: names"
+        for file in filter(None, weights):
+            if not file.endswith((".safetensors", ".safetensors.index.json")) or Path(file).name != file:
+                raise DataError(f"{names} {file!r}; weights must be *.safetensors files in that folder")
+            if not (folder / file).is_file():
+                raise DataError(f"{names} {file!r}, which is missing; download the whole model again")
+            if file.endswith(".safetensors"):
+                _check_file(folder / file)
     return config.model_type
+
+
+def _read(path: Path, kind: type[T]) -> T:
+    return converted(str(path), json_document(path), kind)
+
+
+def _check_file(path: Path) -> None:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: not a safetensors file ({error}); download it again") from error
 
 
 def files_digest(folder: Path, wanted: Sequence[str]) -> str:
@@ -116,6 +152,32 @@ def files_digest(folder: Path, wanted: Sequence[str]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------ of transformers
+
+
+def _check_sizes(folder: Path) -> None:
+    """Raise DataError for more layers or a larger embedding than there are weights, and for other sizes above LARGEST.
+
+    `transformers` allocates every layer of a configuration before it reads the weights.
+    """
+    from safetensors import safe_open
+
+    tensors = values = 0
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="numpy") as file:
+            tensors += len(file.keys())
+            values += sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())
+    config = json_document(folder / "config.json")
+    vocabulary, width = (config.get(key) for key in ("vocab_size", "hidden_size"))
+    if isinstance(vocabulary, int) and isinstance(width, int) and vocabulary * width > values:
+        raise DataError(f"{folder}/config.json: an embedding of {vocabulary} x {width}, but {values} stored weights")
+    waiting: list[Any] = [config]
+    while waiting:
+        for key, value in waiting.pop().items():
+            if isinstance(value, dict):
+                waiting.append(value)
+            most = tensors if key.endswith(("layers", "layer")) else LARGEST
+            if key.endswith(_SIZES) and isinstance(value, int) and value > most:
+                raise DataError(f"{folder}/config.json: {key} {value}, at most {most} fit its weights")
 
 
 def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> tuple[Any, Any]:
@@ -148,6 +210,7 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
     check_folder(folder)
     loader: Any = getattr(import_module("transformers"), architecture)
     try:
+        _check_sizes(folder)
         with quiet():
             model, loading = loader.from_pretrained(
                 folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **_LOCAL

@@ -23,7 +23,11 @@ from sqa.files.atomic import joined_digest, locked, write_bytes
 from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
+MAX_BYTES = 2 << 30  # maximum bytes of a weights file; no model of these kinds is larger
 PACKED, PACKED_ENDS = ".zst", (".safetensors.zst", ".model.zst")
+MAX_RATIO = 16  # limit of unpacked over packed size; int8 and float16 weights reach 1.2, a vocabulary 2.4
+MAX_UNPACKED = 1 << 24  # unpacked bytes; larger tensors may have at most RATIO or TEXT_RATIO times the packed size
+RATIO, TEXT_RATIO = 100, 10  # limits for numbers and texts; the bundled models reach 23 and 3
 
 
 def resolve_model(model: str, prefix: str = "") -> Path:
@@ -64,14 +68,20 @@ def content(path: Path) -> bytes:
 
 
 def _unpacked(file: Path) -> bytes:
-    """Return the unpacked bytes of a file; raises DataError if it is damaged."""
+    """Return the unpacked bytes of a file.
+
+    Raises DataError if it is damaged, states no size, or unpacks to more than MAX_RATIO times its own size.
+    """
     from sqa.core.packages import need
 
     need("zstandard", str(file))
     import zstandard
 
+    data = file.read_bytes()
     try:
-        return zstandard.ZstdDecompressor().decompress(file.read_bytes(), allow_extra_data=False)
+        if not 0 <= zstandard.frame_content_size(data) <= MAX_RATIO * len(data):
+            raise DataError(f"{file}: states no size, or unpacks to over {MAX_RATIO} times its own size; restore it")
+        return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise DataError(f"{file}: the model is damaged ({error}); restore or train it again") from error
 
@@ -89,6 +99,8 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
     """Return tensors and config of a folder; raises DataError for damaged files or another kind or version."""
     try:
         config = parse_json((folder / CONFIG).read_bytes())
+        if stored(folder / WEIGHTS).stat().st_size > MAX_BYTES:
+            raise ValueError(f"{WEIGHTS} is larger than {MAX_BYTES >> 20} MiB")
         tensors = load(content(folder / WEIGHTS))
     except OSError as error:
         raise DataError(f"{folder}: cannot read the model: {error}") from error
@@ -112,12 +124,21 @@ def pack_bytes(data: bytes) -> NDArray[Any]:
     return np.frombuffer(zlib.compress(data, 9), dtype=np.uint8)
 
 
-def unpack_bytes(tensor: NDArray[Any]) -> bytes:
-    """Invert `pack_bytes`; raises ValueError for damaged data."""
+def unpack_bytes(tensor: NDArray[Any], ratio: int = RATIO) -> bytes:
+    """Invert `pack_bytes`.
+
+    Raises ValueError for damaged data, or for contents larger than both MAX_UNPACKED and `ratio` times the packed size.
+    """
+    most, stream = max(MAX_UNPACKED, ratio * tensor.nbytes), zlib.decompressobj()
     try:
-        return zlib.decompress(tensor.tobytes())
+        data = stream.decompress(tensor.tobytes(), most + 1)
     except zlib.error as error:
         raise ValueError(f"a packed table: {error}") from error
+    if len(data) > most:
+        raise ValueError(f"a packed table unpacks to more than {most} bytes")
+    if not stream.eof or stream.unused_data:
+        raise ValueError("a packed table is truncated or too long")
+    return data
 
 
 def pack_strings(strings: Sequence[str]) -> NDArray[Any]:
@@ -127,7 +148,7 @@ def pack_strings(strings: Sequence[str]) -> NDArray[Any]:
 
 def unpack_strings(tensor: NDArray[Any]) -> list[str]:
     """Invert `pack_strings`; raises ValueError for damaged data."""
-    joined = unpack_bytes(tensor).decode()
+    joined = unpack_bytes(tensor, TEXT_RATIO).decode()
     return joined.split("\n") if joined else []
 
 

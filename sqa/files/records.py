@@ -1,8 +1,8 @@
 """Reader of external JSON, JSON lines, TSV and plain lines, also compressed by zstd or gzip.
 
 The same rules hold for every file.  A byte order mark at its beginning is dropped, and lines end with \\n or \\r\\n.
-Blank lines of JSON lines are skipped.  In a record, a number such as 6.0 is the whole number 6.  Numbers and encoding
-have limits, sizes have none; errors name the file, and the line or key.
+Blank lines of JSON lines are skipped.  In a record, a number such as 6.0 is the whole number 6.  Depth, size, numbers
+and encoding have limits; errors name the file, and the line or key.
 """
 
 import json
@@ -21,12 +21,17 @@ from sqa.core.errors import DataError
 
 T = TypeVar("T")
 Packing = tuple[str, Callable[[], Any], type[Exception]]  # name, function that starts a frame, its error class
+MAX_LINE = 1 << 28  # bytes
+MAX_UNPACKED = 1 << 26  # bytes; larger contents may have at most GREATEST_RATIO times the size of the packed file
+GREATEST_RATIO = 200  # natural text compresses to about a tenth
+MAX_DEPTH = 100  # nested lists and objects
 PACKED = (".zst", ".gz")
 GREATEST_WHOLE = (1 << 63) - 1  # range of numpy and of the columns of a trace
 _MANY_DIGITS = re.compile(r"[0-9]{19}")  # every larger integer has at least as many digits
 _EXACT_FLOATS = 1 << 53  # every whole number up to this limit is a float64
 _SHOWN = 40  # characters of a numeral or a key shown in a message
 _CHUNK = 1 << 20  # bytes
+_PIECE = 1 << 12  # bytes passed to the decompressor at once, so that its output fits into memory
 
 
 # ------------------------------------------------------------------------------------------------------------- JSON
@@ -42,7 +47,7 @@ def parse_json(text: str | bytes, whole: bool = False) -> Any:
     Raises:
         ValueError: If the text is invalid.  The message is one line with the problem and its position: "not JSON: ..."
             for invalid syntax (including NaN and numbers beyond float64), other messages for bytes that are not UTF-8,
-            a repeated key, an integer of more than 64 bits, nesting that is too deep or an unpaired surrogate.
+            a repeated key, an integer of more than 64 bits, nesting deeper than MAX_DEPTH or an unpaired surrogate.
     """
     if isinstance(text, bytes):
         try:
@@ -56,7 +61,9 @@ def parse_json(text: str | bytes, whole: bool = False) -> Any:
         at = f"line {error.lineno} column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
         raise ValueError(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} at {at}") from None
     except RecursionError:
-        raise ValueError("lists and objects are nested too deep") from None
+        raise ValueError(f"lists and objects are nested more than {MAX_DEPTH} deep") from None
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        _check_depth(value)
     if "\\u" in text:  # only an escape can be an unpaired surrogate
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -104,6 +111,16 @@ _DECODERS = {  # by `whole`, and whether an integer may exceed the limit
 }
 
 
+def _check_depth(value: Any) -> None:
+    layer, depth = [value], 0
+    while layer:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"lists and objects are nested more than {MAX_DEPTH} deep")
+        children = (inner.values() if isinstance(inner, dict) else inner for inner in layer)
+        layer = [child for inner in children for child in inner if isinstance(child, (list, dict))]
+
+
 # ------------------------------------------------------------------------------------------------------------ files
 
 
@@ -127,12 +144,18 @@ def chunks(path: Path) -> Iterator[bytes]:
 def _unpacked(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
     kind, begin, unsound = _GZIP if path.suffix == ".gz" else _zstd(path)
     frame = None  # the frame being read, None between frames
+    packed = unpacked = 0
     try:
-        for piece in raw:
+        for piece in (chunk[at : at + _PIECE] for chunk in raw for at in range(0, len(chunk), _PIECE)):
             data = piece
+            packed += len(data)
             while data:
                 frame = frame or begin()
-                yield frame.decompress(data)
+                out = frame.decompress(data)
+                unpacked += len(out)
+                if unpacked > max(MAX_UNPACKED, GREATEST_RATIO * packed):
+                    raise DataError(f"{path}: unpacks to more than {GREATEST_RATIO} times its size; no text does")
+                yield out
                 data = frame.unused_data if frame.eof else b""
                 frame = None if frame.eof else frame
     except unsound as error:
@@ -166,14 +189,18 @@ def lines_of(pieces: Iterable[bytes], name: str) -> Iterator[str]:
     """
     number = 1
     parts: list[bytes] = []  # parts of the current line
+    size = 0
     for piece in pieces:
         first, *others = piece.split(b"\n")
         parts.append(first)
+        size += len(first)
+        if size > MAX_LINE:
+            raise DataError(f"{name}:{number}: a line of more than {MAX_LINE >> 20} MiB")
         for start in others:
             yield _decode(name, b"".join(parts), number)
-            number, parts = number + 1, [start]
-    if last := b"".join(parts):
-        yield _decode(name, last, number)
+            number, parts, size = number + 1, [start], len(start)
+    if size:
+        yield _decode(name, b"".join(parts), number)
 
 
 def _decode(name: str, line: bytes, number: int) -> str:

@@ -1,4 +1,4 @@
-"""YAML files as plain values with unique keys; sqa/pipeline/config.py adds types.
+"""YAML files as plain values with unique keys and limited size and depth; sqa/pipeline/config.py adds types.
 
 Several configs may share a file, each under a name: `FILE.yaml:NAME` works wherever a config is named.
 
@@ -16,18 +16,25 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from yaml.nodes import MappingNode, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.core.schema import kind_of
+from sqa.files.records import GREATEST_WHOLE
 
+MAX_TEXT = 4 << 20  # characters of a document
+MAX_NODES = 100_000  # values of a document, with aliases expanded
+MAX_DEPTH = 60  # nested lists and mappings
 ENTRIES, LIKE = "entries", "like"
+_PLAIN = frozenset({"null", "bool", "int", "float", "str", "seq", "map", "merge"})
 _SUFFIXES = (".yaml", ".yml")
 
 
 def parse_yaml(text: str) -> Any:
-    """Return the value of a YAML document; raises a one-line ValueError with the position if it is invalid."""
+    """Return the value of a YAML document; raises a one-line ValueError with the position if it is invalid or large."""
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"not valid YAML: more than {MAX_TEXT} characters")
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -45,7 +52,37 @@ def _told(error: Exception) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML loader that refuses repeated keys and reads 1e-3 as a number."""
+    """PyYAML loader that refuses exponential aliases, special values and repeated keys, and reads 1e-3 as a number."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+        self._nodes = 0  # nodes composed so far
+        self._sizes: dict[int, int] = {}  # id of a composed node -> number of values in it, with aliases expanded
+
+    def compose_node(self, parent: Any, index: Any) -> Node | None:
+        """Count values and depth while PyYAML composes a node."""
+        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs give it no types
+        start = event.start_mark
+        self._depth += 1
+        self._nodes += 1
+        if self._nodes > MAX_NODES:  # fail before the enclosing list has ended
+            raise _problem(f"more than {MAX_NODES} values", start)
+        if self._depth > MAX_DEPTH:
+            raise _problem(f"lists and mappings are nested more than {MAX_DEPTH} deep", start)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if node is None:
+            return None
+        if isinstance(event, yaml.AliasEvent):
+            if id(node) not in self._sizes:
+                raise _problem("an alias occurs within its own value", start)
+            return node
+        _check_kind(node)
+        self._sizes[id(node)] = size = 1 + sum(self._sizes[id(child)] for child in _children(node))
+        if size > MAX_NODES:
+            raise _problem(f"more than {MAX_NODES} values with aliases expanded", start)
+        return node
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Refuse repeated keys, because PyYAML silently uses the last one."""
@@ -53,10 +90,44 @@ class _Loader(yaml.SafeLoader):
         for key_node, _ in node.value:
             if isinstance(key_node, ScalarNode):
                 if key_node.value in keys:
-                    problem = f"the key {key_node.value!r} occurs twice"
-                    raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+                    raise _problem(f"the key {key_node.value!r} occurs twice", key_node.start_mark)
                 keys.add(key_node.value)
         return super().construct_mapping(node, deep)
+
+
+def _children(node: Node) -> list[Node]:
+    if isinstance(node, MappingNode):
+        return [child for pair in node.value for child in pair]
+    return list(node.value) if isinstance(node, SequenceNode) else []
+
+
+def _check_kind(node: Node) -> None:
+    """Refuse values of special kinds, integers over 64 bits and text that cannot be encoded."""
+    kind = node.tag.removeprefix("tag:yaml.org,2002:")
+    if kind not in _PLAIN:
+        raise _problem(f"a {kind} is not allowed; put text in quotes", node.start_mark)
+    if not isinstance(node, ScalarNode):
+        return
+    if kind in ("int", "float", "str") and node.style is None and (problem := _misread(kind, node.value)):
+        raise _problem(problem, node.start_mark)
+    if "\0" in node.value or any("\ud800" <= c <= "\udfff" for c in node.value):
+        raise _problem("text with a NUL or half a surrogate pair is not allowed", node.start_mark)
+
+
+def _misread(kind: str, text: str) -> str:
+    """Return the problem with a number that is over 64 bits or that YAML reads in base 8 or 60; "" if there is none."""
+    digits = text.lstrip("+-").replace("_", "")
+    if ":" in text and kind != "str":
+        return f"{text} would be a number to base 60; write it to base 10, or text in quotes"
+    if kind != "float" and digits[:1] == "0" and digits.isdecimal() and len(digits) > 1:
+        return f"{text} would be a number to base 8 or text; write it without the leading 0, or text in quotes"
+    if kind == "int" and abs(int(digits, 0)) > GREATEST_WHOLE:
+        return "a whole number of more than 64 bits is not allowed"
+    return ""
+
+
+def _problem(text: str, mark: Any) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, text, mark)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -143,6 +214,8 @@ def _resolved(entries: Mapping[Any, Any], name: object, file: Path, chain: tuple
         raise ConfigError(f"{asking}: no entry {name!r}{near}; entries are {', '.join(map(str, entries))}")
     if name in chain:
         raise ConfigError(f"{file}:{chain[0]} {LIKE}: a circle, {' -> '.join(map(str, (*chain, name)))}")
+    if len(chain) > 100:
+        raise ConfigError(f"{file}:{chain[0]} {LIKE}: a chain of more than 100 entries")
     entry = entries[name]
     if not isinstance(entry, Mapping):
         raise ConfigError(f"{file}:{name}: expected a mapping of keys to values")

@@ -12,7 +12,9 @@ import json
 import os
 import sys
 import sysconfig
+import threading
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -62,15 +64,35 @@ def load(target: str) -> Code:
         try:
             files = {path: _sha256(path) for path in _make_way(_reached(name, file))}
             before = set(sys.modules)
-            root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
+            with printing_to_stderr():
+                root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
             named = _reached(name, file)  # again, since the part may have extended `sys.path`
         except SyntaxError as error:
             raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+        except SystemExit as error:
+            script = 'put what only a script does under `if __name__ == "__main__":`'
+            raise ConfigError(f"{short(target)}: the import of its file ends the program; {script}") from error
         if file is None and is_own(target):
             raise ConfigError(f"{short(target)}: has no source file, which the keys of stored results need")
         named |= {other: path for other in sys.modules.keys() - before if (path := _file_of(other, name))}
         LOADED[target] = Code(target, root, named, {path: _sha256(path) for path in named.values()} | files)
     return LOADED[target]
+
+
+@contextmanager
+def printing_to_stderr() -> Iterator[None]:
+    """Send to stderr what the code in the `with` block prints, and the child programs that it starts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # the threads of a server share the streams
+        return
+    stdout = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
 def forget(stale: Collection[Code]) -> None:

@@ -11,10 +11,14 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import count
 from operator import methodcaller
+from pathlib import Path
+from traceback import extract_tb
+from types import GeneratorType
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,6 +26,7 @@ from msgspec import Meta, convert, to_builtins
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.own import GIVEN
+from sqa.core.own.code import printing_to_stderr
 from sqa.core.types import Buzz, Emission, Floats, Guess, Kind, Write
 
 Line = Annotated[str, Meta(pattern=r"^\S([^\x00-\x1f]*\S)?\Z")]
@@ -51,15 +56,45 @@ class Answer:
             raise DataError(f"{where} {self.expected}; {error}") from error
 
 
+@contextmanager
+def guarded(where: str) -> Iterator[None]:
+    """Run user code; raise DataError with its file and line if it ends the program or reads beyond the source."""
+    try:
+        with printing_to_stderr():
+            yield
+    except SystemExit as error:
+        raise DataError(f"{_line(error)}: {where} a value, but it calls sys.exit(); raise an error instead") from error
+    except BaseException as error:
+        cause = error.__cause__ if isinstance(error, RuntimeError) else error
+        if not isinstance(cause, StopIteration):
+            error.add_note(f"in {where.removesuffix(' must return')}")
+            raise
+        remedy = "the source has ended; use `for word in source` or next(source, None)"
+        raise DataError(f"{_line(cause)}: {where} {WORD.expected}, but next() fails: {remedy}") from error
+
+
+def _line(error: BaseException) -> str:
+    """Return "FILE:LINE" of the user code that raised an error."""
+    frames = [f for f in extract_tb(error.__traceback__) if f.name != "__next__" and f.filename[0] != "<"]
+    frame = frames[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}"
+
+
 def words(where: str, value: Any, source: Any) -> Iterator[str | Write]:
     """Yield the words that translate() returned, checking each word, at most MOST_WORDS per word read of the source."""
     if isinstance(value, (str, bytes)) or not isinstance(value, (Iterator, Sequence)):
         raise DataError(f"{where} {WORD.expected}, got {type(value).__name__}")
-    for written, word in enumerate(value):
+    iterator, end = iter(value), object()
+    for written in count():
+        with guarded(where):
+            word = next(iterator, end)
+        if word is end:
+            return
         if written > MOST_WORDS * max(1, getattr(source, "read", written)):  # a plain iterator has no count
-            raise DataError(
-                f"{where} {WORD.expected}, got over {MOST_WORDS} words per source word; does translate() ever end?"
-            )
+            frame = iterator.gi_frame if isinstance(iterator, GeneratorType) else None
+            line = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}: " if frame else ""
+            problem = f"got over {MOST_WORDS} words per source word; does translate() ever end?"
+            raise DataError(f"{line}{where} {WORD.expected}, {problem}")
         yield WORD.checked(where, word)
 
 
@@ -134,10 +169,16 @@ class OwnComponent:
                 value = ATTRIBUTES[member].checked(f"{name}: {member} must be", value)
             setattr(self, member, partial(self._call, member) if callable(value) else value)
 
+    def own_fingerprint(self) -> str | None:
+        """Return the result of the part's own fingerprint(), or an empty string if it has none."""
+        text: str | None = self._call("fingerprint") if hasattr(self.own_part, "fingerprint") else ""
+        if text is None and self._kind != "quality metric":
+            raise DataError(f"{self._name}: fingerprint() must return {LINE.expected}, got None")
+        return text
+
     def fingerprint(self) -> str | None:
-        """Return the sha256 (hex) of the part's code, config and own fingerprint, or None as a quality metric may."""
-        own = self._call("fingerprint") if hasattr(self.own_part, "fingerprint") else ""
-        if own is None and self._kind == "quality metric":
+        """Return the sha256 (hex) of the part's code, config and own fingerprint, or None if the latter is None."""
+        if (own := self.own_fingerprint()) is None:
             return None
         return hashlib.sha256(json.dumps([self._digest, repr(self._config), own]).encode()).hexdigest()
 
@@ -150,7 +191,16 @@ class OwnComponent:
         where = f"{self._name}: {method}() must return"
         if question := getattr(arguments[0], "question", None) if arguments else None:
             where = f"{self._name}: question {getattr(question, 'id', question)}: {method}() must return"
-        value = getattr(self.own_part, method)(*arguments)
+        try:
+            with guarded(where):
+                value = getattr(self.own_part, method)(*arguments)
+        except TypeError as error:
+            if extract_tb(error.__traceback__)[-1].name != "_call":
+                raise
+            code = getattr(getattr(self.own_part, method), "__code__", None)
+            at = f"{Path(code.co_filename).name}:{code.co_firstlineno}: " if code else ""
+            call = f"{where.removesuffix(' must return')} is called with {len(arguments)} arguments"
+            raise DataError(f"{at}{call}; {error}") from error
         if method == "translate":
             return words(where, value, arguments[0])
         return METHODS[method].checked(where, value, *arguments) if method in METHODS else value
@@ -166,12 +216,31 @@ class OwnMetric(OwnComponent):
         if lacking := [each for each in needed if not hasattr(part, each)]:
             raise ConfigError(f"{name} returned a {type(part).__name__}, which has no {', '.join(lacking)}")
         super().__init__(kind, name, digest, part, config)
-        if not hasattr(part, "score_many"):
-            self.score_many = self._score_each
+        self._size = 0  # numbers that stats() returned first
+        if kind == "metric":
+            self.stats = self._stats
+        self.score_many = self._score_many if hasattr(part, "score_many") else self._score_each
 
     def signature(self) -> str:
         """Return the part's own signature and a digest of its code."""
         return f"{self._call('signature')}|source:{self._digest[:16]}"
+
+    def _stats(self, trace: Any) -> Floats:
+        """Return the part's statistics of a question; DataError if their number differs from the first question's."""
+        row: Floats = self._call("stats", trace)
+        self._size = self._size or len(row)
+        if len(row) != self._size:
+            problem = f"question {trace.question.id}: stats() must return {self._size} numbers as before"
+            raise DataError(f"{self._name}: {problem}, got {len(row)}")
+        return row
+
+    def _score_many(self, stats: Floats) -> Floats:
+        """Return the part's own scores of many sums; DataError if the first one differs from score()."""
+        scores: Floats = self._call("score_many", stats)
+        if not np.allclose(scores[:1], alone := self._score_each(stats[:1]), rtol=1e-6, equal_nan=True):
+            problem = f"got {scores[0]} and {alone[0]} for {stats[0].tolist()}"
+            raise DataError(f"{self._name}: score_many() must return the values of score(); {problem}")
+        return scores
 
     def _score_each(self, stats: Floats) -> Floats:
         """Return the scores (B,) of the rows of `stats`, sums of shape (B, d); nan if a score is undefined."""

@@ -106,6 +106,7 @@ def test_numpy_recurrent_network_equals_torch(skip):
     with torch.no_grad():
         expected = network(rows).numpy()
     tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+    assert RECURRENT.shapes(7, tensors) == {name: array.shape for name, array in tensors.items()}
     for question, logits in zip(rows.numpy(), expected, strict=True):
         np.testing.assert_allclose(RECURRENT.logits(tensors, question), logits, atol=1e-5)
 

@@ -147,11 +147,15 @@ def test_mlp_applies_a_hidden_layer_and_calibration():
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_files_round_trip(name, tmp_path):
+def test_files_round_trip_and_invalid_shape_is_refused(name, tmp_path):
     buzzer, network = make(name), NETWORKS[name]
     buzzer.save(tmp_path)
     again = learnt.load(network, tmp_path)
     assert again.decide(history()) == buzzer.decide(history()) and again.card == buzzer.card
+    tensors, config = dict(buzzer.tensors), json.loads((tmp_path / "config.json").read_text())
+    tensors["output.weight"] = np.zeros((1, 2), np.float32)
+    learnt.write_tensors(tmp_path, tensors, config)
+    refused(DataError, f"not a {network.kind} buzzer", learnt.load, network, tmp_path)
 
 
 def test_end_rule_selects_the_threshold(tmp_path):

@@ -48,6 +48,20 @@ def test_long_message_is_shortened_to_fit_a_screen() -> None:
     assert on_a_screen("plain\nlines") == "plain\nlines"
 
 
+def test_too_large_files_and_lines_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for suffix, pack in ((".zst", zstandard.compress), (".gz", gzip.compress)):
+        bomb = tmp_path / f"bomb.jsonl{suffix}"
+        bomb.write_bytes(pack(b" " * (80 << 20)))
+        assert bomb.stat().st_size < 100_000
+        refused(DataError, r"bomb\.jsonl.*: unpacks to more than 200 times its size", list, records.json_lines(bomb))
+    monkeypatch.setattr(records, "MAX_LINE", 1 << 21)
+    path = tmp_path / "long.txt"
+    path.write_bytes(b"short\n" + b"x" * (5 << 20))
+    refused(DataError, r"long\.txt:2: a line of more than 2 MiB", list, records.lines(path))
+    path.write_bytes(b"short\n" + b"x" * (3 << 19) + b"\n" + b"y" * (3 << 19))
+    assert [len(line) for line in records.lines(path)] == [5, 3 << 19, 3 << 19]
+
+
 def test_too_many_sentences_are_refused(tmp_path: Path) -> None:
     path, many = tmp_path / "q.jsonl", GREATEST_SMALL + 1
     path.write_text(json.dumps({"language": "es", "page": "Peru", "source": ["uno"] * many, "reference": ["one"]}))

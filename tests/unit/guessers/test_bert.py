@@ -118,7 +118,7 @@ def rewritten(folder: Path, to: Path, change) -> Path:
     [
         (lambda t, c: t.pop("pages.weight"), "not a BERT guesser of this version"),
         (lambda t, c: c["shape"].update(width=8), "not a BERT guesser of this version"),
-        (lambda t, c: c["shape"].update(pages=2), "size mismatch"),
+        (lambda t, c: c["shape"].update(pages=2), "3 titles for 2 pages"),
         (lambda t, c: c.update(encoder="tiny"), "encoder of the model"),
         (lambda t, c: t.update(weights=t["weights"][:-1].clone()), "the head has weights for"),
         (lambda t, c: t.update(weights=torch.cat([t["weights"], t["weights"]])), "the head has weights for"),

@@ -166,6 +166,13 @@ def test_invalid_entries_are_refused(tmp_path: Path, text: str | None, entry: st
     refused(ConfigError, message, read_yaml, Path(f"{write(tmp_path, text or ENTRIES)}{entry}"))
 
 
+def test_long_chain_of_entries_is_refused(tmp_path: Path) -> None:
+    chain = "".join(f"  e{i}: {{like: e{i + 1}}}\n" for i in range(3000))
+    file = write(tmp_path, f"entries:\n{chain}  e3000: {{seed: 0}}\n")
+    refused(ConfigError, "like: a chain of more than 100 entries", read_yaml, Path(f"{file}:e0"))
+    assert read_yaml(Path(f"{file}:e2990")) == {"seed": 0}
+
+
 def test_policy_key_needs_no_prefix(tmp_path: Path) -> None:
     text = "dataset: {name: mini-es}\ntranslator: {name: command, command: [cat], policy: wait-k, k: 6}\n"
     config = load_with(write(tmp_path, text), parsed(["k=3"]))

@@ -9,6 +9,7 @@ from tables import tables_of
 from sqa.cli import main as command
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.download import read_manifest
+from sqa.files import yaml_reader
 from sqa.files.records import json_document, json_lines, parse_json
 from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.latency_log import LogOptions, score
@@ -17,7 +18,12 @@ from sqa.pipeline.overrides import contestant_from, translator_from
 
 TABLES = tables_of(__file__)
 
-ODD = TABLES["odd"]
+BOMB = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)) + "\n"
+ODD = TABLES["odd"] | {
+    BOMB: "more than 100000 values with aliases expanded",
+    "a: " + "{b: " * 5000 + "}" * 5000: "more than 60 deep",
+    "a: 0x" + "f" * 5000: "more than 64 bits",
+}
 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: text[:20])
@@ -53,8 +59,16 @@ def test_plain_yaml_with_aliases_is_read(tmp_path):
     assert parse_yaml("") is None and parse_yaml(f"[{2**63 - 1}]") == [2**63 - 1]
 
 
+@pytest.mark.parametrize("text", ["x" * 5_000_000, "- x\n" * 20_000, "[" * 1_000_000])
+def test_too_large_yaml_document_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader counts values before it has read the whole list."""
+    monkeypatch.setattr(yaml_reader, "MAX_NODES", 10_000)
+    refused(ValueError, "not valid YAML: .*(more than|deep)", parse_yaml, text)
+
+
 ODD_JSON = TABLES["odd_json"] | {
-    "[" * 200_000: "nested too deep",
+    "[" * 200_000: "more than 100 deep",
+    '{"a":' * 101 + "1" + "}" * 101: "more than 100 deep",
     "-" + "9" * 5000: "(5001 digits) has more than 64 bits",
 }
 
@@ -77,7 +91,10 @@ def test_plain_json_is_read():
     """Values within the limits are unchanged. Bytes must be UTF-8 and may have a byte order mark."""
     text = json.dumps({"a": [1 << 62, -(1 << 63) + 1, 1.5e300, "\U0001f600 é", None], "b": {}})
     assert parse_json(text) == parse_json("\ufeff".encode() + text.encode()) == json.loads(text)
-    assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
+    deep = "[" * 100 + "]" * 100
+    for text in (deep, f"[[], {{}}, {deep[1:-1]}]", '"' + "[" * 500 + '"', '"\\ud83d\\ude00"'):
+        assert parse_json(text) == json.loads(text)
+    refused(ValueError, "more than 100 deep", parse_json, "[" + deep + "]")
     for encoding in ("utf-16", "latin-1"):
         refused(ValueError, r"not UTF-8 \(byte 0x", parse_json, '{"a": "é"}'.encode(encoding))
 
@@ -87,6 +104,12 @@ def test_numbers_that_overflow_a_latency_are_refused(tmp_path, odd):
     path, good = tmp_path / "instances.log", {"delays": [1, 2], "source_length": 2, "reference_length": 2}
     path.write_text(f"{json.dumps(good)}\n{json.dumps(good | odd)}\n")
     refused(DataError, r"instances\.log:2: ", score, str(path), LogOptions())
+
+
+@pytest.mark.parametrize(("value", "problem"), TABLES["numbers_that_yaml_would_misread_are_refused"])
+def test_numbers_that_yaml_would_misread_are_refused(value, problem):
+    refused(ValueError, f"line 1, column 4: .*{problem}", parse_yaml, f"a: {value}")
+    assert parse_yaml(f"a: '{value}'") == {"a": value}
 
 
 def test_integers_of_a_config_have_64_bits():

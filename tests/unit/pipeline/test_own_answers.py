@@ -58,6 +58,15 @@ def test_invalid_return_value_gives_no_traceback(tmp_path: Path, checked: str) -
             said(error)
 
 
+@pytest.mark.parametrize(("member", "value"), TABLES["prints_of_a_part_go_to_stderr"])
+def test_prints_of_a_part_go_to_stderr(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], member: str, value: str
+) -> None:
+    run_with(tmp_path, member, value)
+    captured = capfd.readouterr()
+    assert captured.out == "" and "seen" in captured.err
+
+
 def test_numpy_numbers_are_accepted(tmp_path: Path) -> None:
     run_with(tmp_path, "guess", "[[('Laser', np.float32(2)), ('Maser', np.int64(1))] for _ in texts]")
 
