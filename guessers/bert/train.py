@@ -23,12 +23,12 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from guessers import text
-from guessers.bert.encoder import Encoder, find_encoder, load_encoder, rarity, spans, weights_digest
+from guessers.bert.encoder import ARITHMETIC, Encoder, find_encoder, load_encoder, rarity, spans, weights_digest
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.classifier_files import cached_vectors
 from guessers.training_texts import identity_of
 from sqa.core.schema import BelowOne, Count, FilePath, NotNegative, checked
-from sqa.files.devices import Arithmetic, Device, Dtype, place
+from sqa.files.devices import Device, Dtype, place
 from sqa.training.trainer import Checkpoints, Trainer
 
 VERSION = 2  # version of the files of stored sums
@@ -149,7 +149,7 @@ class BertTraining:
     stop_after: Count
     seed: int
     texts: Annotated[tuple[FilePath, ...], "your own texts instead of the tossups: JSON lines {text, page, id?}"] = ()
-    ARITHMETIC: ClassVar = Arithmetic()
+    ARITHMETIC: ClassVar = ARITHMETIC
 
 
 # --- step 2 ----------------------------------------------------------------------------------------------------------

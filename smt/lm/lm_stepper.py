@@ -23,6 +23,7 @@ from torch import Tensor
 from smt.lm.base import Base
 from smt.lm.network import CausalLM, Memory, mask_of
 from smt.lm.tokenizer import OFFSET, Layout, Tokens
+from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.stepper import GROWTH, Bonus, Rules, State, at_most, lengthen
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
 from smt.statistical.lexicon import Glosses
@@ -39,7 +40,7 @@ class LmWriter:
     layout: Layout
     pieces: Tensor  # (V,) ids of the pieces that may be chosen, ascending
     numbers: np.ndarray  # `pieces` on the CPU
-    rows: Tensor  # (V, D) the rows of these pieces in the output layer
+    rows: Tensor | Matrix8  # (V, D) the rows of these pieces in the output layer
     rules: Rules  # rules over the indices of `pieces`
     ahead: bool = False  # whether the source attends in both directions, which needs the complete source
     bonus: Bonus | None = None  # bonus on translations of the words read
@@ -56,7 +57,9 @@ class LmWriter:
         nothing = int(np.flatnonzero(never)[0])
         rules = Rules(starts, joins, never, tokens.has_digit[numbers], end, nothing, model.device)
         choice = torch.from_numpy(numbers).to(model.device)
-        return cls(model, tokens, layout, choice, numbers, model.output_rows(choice), rules, ahead)
+        rows = model.output_rows(choice)
+        table = quantised(rows) if model.is_int8 else rows
+        return cls(model, tokens, layout, choice, numbers, table, rules, ahead)
 
     @property
     def device(self) -> torch.device:
@@ -65,6 +68,8 @@ class LmWriter:
 
     def scores(self, states: Tensor) -> Tensor:
         """Return the scores of the V pieces, float32 (B, V), for states (B, D)."""
+        if isinstance(self.rows, Matrix8):
+            return multiplied(states, self.rows).float()
         return F.linear(states, self.rows).float()
 
     def places(self, word: str) -> list[int] | None:

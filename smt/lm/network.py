@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from smt.models.int8 import Linear8
 from smt.models.stepper import GROWTH, lengthen
 from sqa.core.errors import DataError
 from sqa.core.packages import need
@@ -84,7 +85,7 @@ class CausalLM(nn.Module):
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.model, self.config = model, model.config
-        self.dtype = torch.float32  # type of the states
+        self.dtype, self.is_int8 = torch.float32, False  # type of the states, and whether the maps are 8-bit integers
 
     @property
     def device(self) -> torch.device:
@@ -129,8 +130,19 @@ class CausalLM(nn.Module):
         return (table if pieces is None else table[pieces]).to(self.dtype)
 
     def place(self, where: Place) -> None:
-        """Move the model to a device and convert its parameters; the rotation rates stay in float32."""
+        """Move the model to a device and convert its parameters; the rotation rates stay in float32.
+
+        With int8, all maps of all layers become 8-bit integers, and states, embedding, norms and attention stay in
+        float32.
+        """
         self.model.to(where.device)
+        self.is_int8 = where.dtype == "int8"
+        if self.is_int8:
+            for part in list(self.model.get_decoder().modules()):
+                for name, layer in part.named_children():
+                    if isinstance(layer, nn.Linear):
+                        setattr(part, name, Linear8(layer.weight, layer.bias))
+            return
         self.dtype = getattr(torch, where.dtype)
         for parameter in self.model.parameters():
             parameter.data = parameter.data.to(self.dtype)

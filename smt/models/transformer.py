@@ -25,13 +25,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from smt.models.linear import fast_linear
+from smt.models.int8 import fast_linear, quantised
 from smt.models.vocab import BOS, EOS, PAD
 from sqa.core.schema import BelowOne, checked
 from sqa.files.devices import embedding
 
 MOST_PIECES = 1 << 16  # maximum positions that a configuration may request
-TINY = 1e-8  # minimum of a row's largest magnitude, which prevents division by 0 in a row of zeros
 LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 2016, their epsilon)
 
 
@@ -358,8 +357,7 @@ def packed(state: dict[str, Tensor], as_int8: bool) -> dict[str, Tensor]:
         elif name == "lexicon_probabilities":
             out[name] = value.to(torch.float16)
         elif value.ndim == 2 and as_int8:
-            out[f"{name}.scale"] = scale = value.abs().amax(1).clamp_min(TINY) / 127
-            out[name] = (value / scale[:, None]).round().to(torch.int8)
+            out[name], out[f"{name}.scale"] = quantised(value)
         else:
             out[name] = value.float()
     return {name: value.contiguous() for name, value in out.items()}

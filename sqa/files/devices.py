@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 Device = Literal[
     "auto", "cpu", "mps", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"
 ]
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 FLOATS = ("float32", "bfloat16", "float16")
 
 
 class Arithmetic(NamedTuple):
     """Arithmetic that a component supports."""
 
-    can: tuple[str, ...] = FLOATS  # element types
+    can: tuple[str, ...] = (*FLOATS, "int8")  # element types
     auto: tuple[str, ...] = (
         "float32",
     )  # candidates for `dtype: auto`: the first fast type of the device is used, else the last type
+    fast: tuple[str, ...] = ()  # element types, in addition to float32 and float64, that need no special instructions
 
 
 class Place(NamedTuple):
@@ -67,16 +68,22 @@ CPU = Place("cpu", "float32")
 def place(config: Any) -> Place:
     """Return the device and element type for a config's `device`, `dtype` and ARITHMETIC.
 
-    An element type that the component lacks becomes float32, with a warning.  Raises ConfigError for a device that this
-    machine lacks.
+    An element type that the component or the device lacks becomes float32, and a slow one is kept; both print a
+    warning. Raises ConfigError for a device that this machine lacks.
     """
     arithmetic: Arithmetic = config.ARITHMETIC
     device = device_of(config.device)
+
+    def fast(dtype: str) -> bool:
+        return (device == "cpu" and dtype in arithmetic.fast) or is_fast(dtype, device)
+
     if config.dtype == "auto":
-        return Place(device, next((dtype for dtype in arithmetic.auto if is_fast(dtype, device)), arithmetic.auto[-1]))
-    if config.dtype in arithmetic.can:
+        return Place(device, next(filter(fast, arithmetic.auto), arithmetic.auto[-1]))
+    if config.dtype in arithmetic.can and (fast(config.dtype) or config.dtype != "int8"):
+        if not fast(config.dtype):
+            _warn(f"dtype {config.dtype} of {_part(config)} is slower than float32 on this {_kind(device)}")
         return Place(device, config.dtype)
-    _warn(f"{type(config).__name__.removesuffix('Config')} does not support {config.dtype}; using float32")
+    _warn(f"{_part(config)} does not support {config.dtype} on this {_kind(device)}; using float32")
     return Place(device, "float32")
 
 
@@ -109,8 +116,12 @@ def is_fast(dtype: str, device: str = "cpu") -> bool:
     names = {
         "bfloat16": ("_is_avx512_bf16_supported", "_is_amx_tile_supported"),
         "float16": ("_is_amx_fp16_supported",),
+        "int8": ("_is_vnni_supported",),
     }
-    return any(getattr(torch.cpu, name, lambda: False)() for name in names[dtype])
+    if not any(getattr(torch.cpu, name, lambda: False)() for name in names[dtype]):
+        return False
+    x = torch.full((32, 64), 127, dtype=torch.int8)  # without VNNI oneDNN saturates sums of two products in 16 bits
+    return dtype != "int8" or bool((torch._int_mm(x, x.t()) == 64 * 127**2).all())
 
 
 def embedding(rows: int, width: int, *deviations: float) -> Embedding:
@@ -125,6 +136,14 @@ def embedding(rows: int, width: int, *deviations: float) -> Embedding:
     for deviation in () if table.weight.is_meta else (1.0, *deviations):
         nn.init.normal_(table.weight, std=deviation)
     return table
+
+
+def _part(config: Any) -> str:
+    return type(config).__name__.removesuffix("Config")
+
+
+def _kind(device: str) -> str:
+    return "processor" if device == "cpu" else "device"
 
 
 @cache

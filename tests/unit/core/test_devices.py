@@ -41,11 +41,13 @@ def test_missing_device_is_refused(monkeypatch):
             place(config_with(device, "float32", Arithmetic()))
 
 
-def test_avx2_has_no_fast_16_bit_type():
-    code = "from sqa.files.devices import is_fast; print(is_fast('bfloat16'), is_fast('float16'))"
+def test_avx2_has_no_fast_16_or_8_bit_type():
+    code = (
+        "from sqa.files.devices import is_fast; print(*(is_fast(dtype) for dtype in ('bfloat16', 'float16', 'int8')))"
+    )
     environment = os.environ | {"ATEN_CPU_CAPABILITY": "avx2"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == "False False\n", done.stderr
+    assert done.stdout == "False False False\n", done.stderr
 
 
 def imported(code: str, *names: str) -> list[bool]:

@@ -87,6 +87,14 @@ def test_bert_learns_the_clues(trained):
     assert guesser.pages == set(CLUES)
 
 
+def test_int8_guesses_do_not_depend_on_the_batch(trained):
+    plain = build(BertConfig(model=str(trained)))
+    fast = build(BertConfig(model=str(trained), dtype="int8"))
+    assert_same(fast.guess(TEXTS, 3), plain.guess(TEXTS, 3), tolerance=0.05)
+    assert_same(fast.guess(TEXTS, 3), [fast.guess([text], 3)[0] for text in TEXTS])
+    assert fast.fingerprint() != plain.fingerprint()
+
+
 # --- training --------------------------------------------------------------------------------------------------------
 
 

@@ -1,26 +1,33 @@
-"""The language model's masks and memory compared with transformers and its adapters with peft."""
+"""The language model's masks and memory compared with transformers, its adapters with peft, and its 8-bit matrices."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from needs import reason
 from refusals import refused
 from safetensors.numpy import save as save_arrays
-from stand_ins.lm_models import adapted, change, make
+from stand_ins.lm_models import adapted, adapter, change, make
 from tables import tables_of
 
 from smt.lm.adapter import load_adapter, save_adapter
 from smt.lm.base import load_base
+from smt.lm.causal_lm import CausalLmConfig, build
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.network import Memory, load_network
+from smt.models.decode import decode_batch
+from smt.models.int8 import TOP, Linear8, Matrix8, multiplied, quantised
 from smt.training.config import CorpusConfig
 from sqa.core.errors import DataError
+from sqa.files.devices import is_fast
 
 TABLES = tables_of(__file__)
 
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
 RANK_4 = LmTrainConfig(rank=4, scale=2.0)
+needs_vnni = pytest.mark.skipif(not is_fast("int8"), reason=reason("vnni"))
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -109,6 +116,47 @@ def test_mismatched_folders_are_refused(tmp_path, values, message):
     if not values:
         (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     refused(DataError, message, load_network, folder)
+
+
+@needs_vnni
+def test_integer_product_is_exact():
+    generator = torch.Generator().manual_seed(1)
+    weight = torch.randint(-TOP, TOP + 1, (24, 40), generator=generator).float()
+    x = torch.randint(-TOP, TOP + 1, (3, 5, 40), generator=generator).float()
+    weight[:, 0], x[..., 0] = TOP, -TOP  # so every scale is 1
+    assert torch.equal(multiplied(x, quantised(weight)), F.linear(x, weight))
+    assert torch.equal(multiplied(x * 0.5, quantised(weight * 4)), F.linear(x, weight) * 2)
+
+
+@needs_vnni
+def test_rows_are_rounded_independently():
+    generator = torch.Generator().manual_seed(2)
+    weight, x = torch.randn(64, 128, generator=generator), torch.randn(7, 128, generator=generator)
+    weight[3] *= 1000  # a separate scale that does not affect the other rows
+    x[2], x[4] = x[2] * 1e4, 0
+    half, matrix = 0.5 / TOP, quantised(weight)
+    tops = x.abs().amax(1)[:, None], weight.abs().amax(1)
+    largest = half * (tops[0] * weight.abs().sum(1) + tops[1] * x.abs().sum(1)[:, None])
+    together = multiplied(x, matrix)
+    error = (together - F.linear(x, weight)).abs()
+    assert bool((error <= largest + 128 * half**2 * tops[0] * tops[1] + 1e-3).all()) and float(error.max()) > 0
+    assert torch.equal(torch.cat([multiplied(row[None], matrix) for row in x]), together)
+    assert torch.equal(together[4], torch.zeros(64))
+
+
+@needs_vnni
+def test_int8_translator_runs_and_frees_memory(tmp_path):
+    folder = make(tmp_path / "base", "gemma3_text", seed=3)
+    path = adapter(folder, tmp_path / "adapter", 7)
+    plain, fast = (build(CausalLmConfig(model=str(path), k=2, dtype=p)) for p in ("float32", "int8"))
+    words = "la casa grande is big".split()
+    assert list(fast.translate(iter(words))) == [w.token for w in decode_batch(fast.writer, [words], fast.schedule)[0]]
+    states = [translator.writer.model.read(torch.arange(4, 12)[None])[0] for translator in (plain, fast)]
+    assert not torch.equal(*states)
+    assert float((states[0] - states[1]).abs().mean()) < 0.03 * float(states[0].abs().mean())
+    kinds = {type(part) for part in fast.writer.model.model.get_decoder().modules()}
+    assert Linear8 in kinds and torch.nn.Linear not in kinds  # no matrix is kept twice
+    assert isinstance(fast.writer.rows, Matrix8) and not isinstance(plain.writer.rows, Matrix8)
 
 
 def test_adapter_pieces_must_be_in_the_vocabulary(folder, tmp_path):

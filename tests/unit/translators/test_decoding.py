@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import reason
 from refusals import refused
 from smt_models import random_model, streamed, vocabulary
 
@@ -24,6 +25,7 @@ from smt.training.transformer_training import Batches
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import parse_k
 from sqa.data.datasets import load_questions
+from sqa.files.devices import is_fast
 from tests.doubles import question
 
 SENTENCES = [list(s) for s in load_questions("mini-es", limit=1)[0].sentences[:3]]
@@ -49,6 +51,8 @@ def stream(model, schedule):
 @torch.no_grad()
 @pytest.mark.parametrize("dtype", WaitKConfig.ARITHMETIC.can)
 def test_streaming_equals_batched_in_every_dtype(dtype):
+    if dtype == "int8" and not is_fast("int8"):
+        pytest.skip(reason("vnni"))
     plain, fast = random_model(), random_model()
     fast.accelerate(dtype)
     together = searched(fast, SHORT, Schedule(3))
