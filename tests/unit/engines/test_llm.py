@@ -170,7 +170,7 @@ def test_worker_counts_the_replies_of_its_block(tmp_path):
         expected = json.loads(saved(mapping, tmp_path / "runs")["run.json"])["translator"]
         store, loaded = Store(tmp_path / "others"), run_from_mapping(mapping)
         workshop = Workshop(store)
-        assert [*workshop.make(loaded, 0, until="translate")] == ["translate"]
+        workshop.make(loaded, 0, until="translate")
         stage = workshop.work(loaded, "translate").stages["translate"]
     assert spent(store, stage, (1.0, 2.0)) == expected
 
