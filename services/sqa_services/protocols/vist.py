@@ -37,8 +37,10 @@ class Uncaught(SqaError):
 class Problem(SqaError):
     """A problem of the submission, in the words of the original program; the first one ends the evaluation."""
 
-    def __init__(self, message: str, key: str | None = None) -> None:
-        super().__init__(f"[Error] {message}" + ("" if key is None else f" Photo seq: {key:.{LONGEST_KEY}}"))
+    @classmethod
+    def of(cls, message: str, key: str | None) -> "Problem":
+        """Return a problem of the photo sequence `key`, if it is known."""
+        return cls(message if key is None else f"{message} Photo seq: {key:.{LONGEST_KEY}}")
 
 
 def main(words: Sequence[str], start: Callable[[], External] | None = None) -> int:
@@ -53,7 +55,7 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
     try:
         _evaluate(paths, start or (lambda: start_meteor(HTER_ARGUMENTS)))
     except Problem as problem:
-        print(problem, flush=True)
+        print(f"[Error] {problem}", flush=True)
         return 1
     except (Uncaught, DataError) as error:
         print(f"sqa: {error}", file=sys.stderr)
@@ -82,7 +84,7 @@ def _evaluate(paths: Mapping[str, Path], start: Callable[[], External]) -> None:
     submitted = _submitted(paths["-testFile"])
     for key in gold:
         if key not in submitted:
-            raise Problem("One story is missing in this submission.", key)
+            raise Problem.of("One story is missing in this submission.", key)
     print("[Passed] All required stories are submitted.", flush=True)
     scores: dict[str, float] = {}
     with start() if gold else nullcontext() as program:
@@ -147,12 +149,12 @@ def _submitted(path: Path) -> dict[str, str]:
         raise Problem("Incorrect JSON syntax (JsonSyntaxException).") from error
     for story in stories:
         if story.album_id is None or story.photo_sequence is None or story.story_text_normalized is None:
-            raise Problem("One story is missing some attributes.", story.key)
+            raise Problem.of("One story is missing some attributes.", story.key)
     by_key: dict[str, str] = {}
     for story in stories:
         key = _key(story.photo_sequence or ())
         if key in by_key:
-            raise Problem("One photo sequence has more than one stories.", key)
+            raise Problem.of("One photo sequence has more than one stories.", key)
         by_key[key] = story.story_text_normalized or ""
     print("[Passed] Test file is in valid JSON syntax.", flush=True)
     print("[Passed] Each photo sequence has only one story.", flush=True)
