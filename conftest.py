@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 from needs import chromium, missing, require
 
-from sqa.core.paths import cache_dir
+from sqa.core import cache_dir
 
 settings.register_profile("sqa", deadline=None, max_examples=50)  # a slow machine is not a failure
 settings.load_profile("sqa")

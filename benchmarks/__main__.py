@@ -18,11 +18,10 @@ import yaml
 
 from benchmarks import compare_ctranslate2, compare_simuleval
 from benchmarks.measuring import MODEL, K, Pairs, rate, translator
-from sqa.core.compute import usable
-from sqa.core.registry import GUESSERS
-from sqa.core.types import Question
+from sqa.core import GUESSERS, Question, usable
 from sqa.data.datasets import available, load_questions
-from sqa.pipeline.engine import N_GUESSES, stream
+from sqa.pipeline import stream
+from sqa.pipeline.engine import N_GUESSES
 from sqa.results import Table, show
 
 DATASET = "xqb-es" if available("xqb-es") else "mini-es"

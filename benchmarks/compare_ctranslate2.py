@@ -23,7 +23,7 @@ from smt.models.transformer import Transformer
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.policies.waitk import FULL, Schedule
-from sqa.core.types import Question
+from sqa.core import Question
 
 BUCKETS, FARTHEST = 32, 128  # relative attention bias, as in T5; any values work
 HIDDEN = -1e4  # added to the attention scores of hidden positions

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import yaml
 
 from benchmarks.measuring import MODEL, K, Pairs, rate, translator
-from sqa.core.errors import DataError
-from sqa.core.types import Question
+from sqa.core import DataError, Question
 from sqa_services.simuleval.agent import quiet_imports
 
 AGENT_QUESTIONS = 6  # few questions, since the agent is slow

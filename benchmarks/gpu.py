@@ -10,10 +10,9 @@ import time
 from collections.abc import Sequence
 from itertools import cycle, islice
 
-from sqa.core.registry import TRANSLATORS
-from sqa.core.types import Emission, Question
+from sqa.core import TRANSLATORS, Emission, Question
 from sqa.data.datasets import available, load_questions
-from sqa.files.devices import device_of
+from sqa.files import device_of
 
 SENTENCES, COMPARED = 12_000, 200  # number of sentences decoded on the GPU; number of questions decoded on both devices
 K = 6

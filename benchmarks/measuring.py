@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqa.core.registry import TRANSLATORS
+from sqa.core import TRANSLATORS
 
 Pair = tuple[str, str, float, float]  # (measurement, unit, rate of the plain way or other program, our rate)
 Pairs = Iterator[Pair]

@@ -23,8 +23,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from buzzers import wins
 from buzzers.histories import Histories
 from buzzers.learnt import WIDTHS, standardise
-from sqa.core.schema import Count, NotNegative, Positive, Whole, checked
-from sqa.files.devices import Arithmetic, Device, Dtype, place
+from sqa.core import Count, NotNegative, Positive, Whole, checked
+from sqa.files import Arithmetic, Device, Dtype, place
 from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # maximum norm of the gradient

@@ -14,13 +14,10 @@ from tqdm import tqdm
 
 from buzzers.learnt import N_GUESSES, all_features
 from buzzers.threshold import signals
-from sqa.core.answers import is_right
-from sqa.core.registry import GUESSERS
-from sqa.core.schema import Count, Share, checked
-from sqa.core.types import guesses_per_word
+from sqa.core import GUESSERS, Count, Share, checked, guesses_per_word, is_right
 from sqa.data.texts import Half, Tossup
+from sqa.files import digest
 from sqa.files.atomic import atomic
-from sqa.files.store import digest
 
 VERSION = 1  # version of the files and their content; raise it when features change
 

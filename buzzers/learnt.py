@@ -47,11 +47,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from sqa.core.errors import DataError
-from sqa.core.schema import File, Share, checked
-from sqa.core.types import Buzz, Guess
-from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
-from sqa.files.records import converted
+from sqa.core import Buzz, DataError, File, Guess, Share, checked
+from sqa.files import converted, folder_digest, read_tensors, resolve_model, write_tensors
 
 Tensors = Mapping[str, np.ndarray]
 Shapes = dict[str, tuple[int, ...]]

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sqa.core.answers import is_right
-from sqa.core.errors import ConfigError
-from sqa.core.types import Buzz, Guess
+from sqa.core import Buzz, ConfigError, Guess, is_right
 
 VERSION = 1  # version of the code that turns guesses into buzzes
 

@@ -19,10 +19,8 @@ from typing import Annotated, Literal, get_args
 import numpy as np
 
 from buzzers.learnt import N_GUESSES
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.schema import File
-from sqa.core.types import Buzz, Guess
-from sqa.files.model_files import read_tensors, resolve_model, write_tensors
+from sqa.core import Buzz, ConfigError, DataError, File, Guess
+from sqa.files import read_tensors, resolve_model, write_tensors
 
 VERSION = 2  # version of the files and of the code that turns guesses into buzzes
 KIND = "buzzer-threshold"

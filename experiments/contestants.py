@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.outputs import LeftOut
-from sqa.core.errors import ConfigError, SqaError
-from sqa.core.packages import lacking
-from sqa.core.schema import checked
-from sqa.files.store import digest
-from sqa.pipeline.config import ComponentConfig, read_parts, to_mapping
+from sqa.core import ConfigError, SqaError, checked, lacking
+from sqa.files import digest
+from sqa.pipeline import ComponentConfig, read_parts, to_mapping
 
 _DIGITS = 8  # digits of the config's sha256 in a name
 

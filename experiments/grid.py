@@ -10,13 +10,10 @@ from typing import Any
 from experiments.contestants import Contestant, Needs, names_of, twice
 from experiments.outputs import LeftOut
 from sqa.api.experiment import Cell, Entry, Experiment, Results, source_language, with_seed
-from sqa.core.errors import DataError, SqaError
-from sqa.core.languages import code_of
-from sqa.core.schema import Count, K, Whole, checked
+from sqa.core import Count, DataError, K, SqaError, Whole, checked, code_of
 from sqa.data import datasets as question_sets
-from sqa.files.store import Store
-from sqa.pipeline.config import QualityConfig, folder_name, load, read_parts, to_mapping
-from sqa.pipeline.runner import Workshop, workshop_of
+from sqa.files import Store
+from sqa.pipeline import QualityConfig, Workshop, folder_name, load, read_parts, to_mapping, workshop_of
 
 SEPARATE = "separate wait-k"  # one model per k
 CONTINUED = "multi-path wait-k"  # one model for all k, trained further for as long as the separate models

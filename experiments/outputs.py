@@ -14,11 +14,8 @@ import yaml
 from tqdm import tqdm
 
 from sqa import results
-from sqa.core.differences import Comparison
-from sqa.core.errors import DataError
-from sqa.core.trace import table_of
-from sqa.files.atomic import write_text
-from sqa.files.store import Stage, Store
+from sqa.core import Comparison, DataError, table_of
+from sqa.files import Stage, Store, write_text
 from sqa.report import plots
 from sqa.report.plots import save, style
 from sqa.results import Frame, Row, Table, row_of, show_lines

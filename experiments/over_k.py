@@ -13,9 +13,7 @@ import numpy as np
 from experiments.results_book.ledger import Row, row_of
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
-from sqa.core.differences import compare_pooled
-from sqa.core.schema import FULL, K, order
-from sqa.core.types import BuiltMetric, Floats
+from sqa.core import FULL, BuiltMetric, Floats, K, compare_pooled, order
 from sqa.pipeline.paired import metrics_of
 
 POOLED = "both"  # name of a series over several data sets

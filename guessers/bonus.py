@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from tqdm import tqdm
 
 from guessers import text
-from sqa.core import answers
-from sqa.core.errors import DataError
+from sqa.core import DataError, answers
 from sqa.data import download
 from sqa.data.datasets import load_questions
 from sqa.data.texts import fold_of, load_guessdev, load_tossups

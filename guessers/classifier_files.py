@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from sqa.core.errors import DataError
-from sqa.core.types import Guess
+from sqa.core import DataError, Guess
+from sqa.files import pack_strings, read_tensors, unpack_strings
 from sqa.files.atomic import atomic
-from sqa.files.model_files import pack_strings, read_tensors, unpack_strings
 
 P = TypeVar("P")
 Tensors = dict[str, np.ndarray]

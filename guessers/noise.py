@@ -24,13 +24,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from sqa.core.errors import ConfigError, returns_exit_code
-from sqa.core.registry import TRANSLATORS
-from sqa.core.trace import hypotheses
-from sqa.core.types import Question
+from sqa.core import TRANSLATORS, ConfigError, Question, hypotheses, returns_exit_code
 from sqa.data.sentences import split
 from sqa.data.texts import Tossup, tossups_of
-from sqa.files.atomic import write_text
+from sqa.files import write_text
 
 BLOCK = 100  # tossups translated together
 KS = ("3", "6", "9", "12", "15", "full")

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from snowballstemmer import stemmer
 
-from sqa.core.answers import unmarked
+from sqa.core import unmarked
 
 # Letters without a Unicode decomposition into a base letter and a mark.
 _LETTERS = str.maketrans(

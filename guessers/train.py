@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from guessers.training_texts import check_output, learnt, training_texts
-from sqa.core.errors import ConfigError
-from sqa.files.atomic import claimed
-from sqa.files.yaml_reader import read_yaml
+from sqa.core import ConfigError
+from sqa.files import claimed, read_yaml
 from sqa.pipeline import config as configs
 
 

@@ -8,12 +8,10 @@ from typing import Any
 
 from guessers.bonus import Bonus, clean_bonus
 from guessers.text import tokens
-from sqa.core import answers
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
-from sqa.core.registry import did_you_mean
+from sqa.core import DATA, ConfigError, DataError, answers, did_you_mean
 from sqa.data.texts import Tossup, fold_of, tossups_of
-from sqa.files.records import lines, name_of, numbered_lines
+from sqa.files import lines, numbered_lines
+from sqa.files.records import name_of
 
 KEYS = ("text", "page", "id", "meta")  # keys of a user's own text
 

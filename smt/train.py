@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sqa.core.errors import ConfigError
-from sqa.files.yaml_reader import read_yaml
+from sqa.core import ConfigError
+from sqa.files import read_yaml
 
 
 def main(

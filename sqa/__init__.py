@@ -8,17 +8,7 @@
 The names are imported on first use.  Tutorial: docs/python.md; reference: docs/api.md.
 """
 
-from importlib import import_module as _import_module
+from sqa.core import exports
 
 __version__ = "1.0.0"
-__all__ = ["Experiment", "Results", "Run", "Table", "compare", "load", "run"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module 'sqa' has no attribute {name!r}")
-    return getattr(_import_module("sqa.api"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

@@ -20,13 +20,12 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from sqa.core.errors import DataError
+from sqa.core import DataError
 
 if TYPE_CHECKING:
     import pandas
 
-    from sqa.core.differences import Comparison
-    from sqa.core.significance import Interval
+    from sqa.core import Comparison, Interval
 
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # columns of a row, after those of its cell
 DIGITS = 6  # decimal places of a number in a table
@@ -358,7 +357,7 @@ class Table:
 
 def frames() -> Any:
     """Return the package pandas, which data frames need; raises ConfigError if it is not installed."""
-    from sqa.core.packages import need
+    from sqa.core import need
 
     need("pandas", "a data frame")
     import pandas

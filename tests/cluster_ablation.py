@@ -13,8 +13,8 @@ import pytest
 import yaml
 from doubles import write_questions
 
-from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import read_yaml
+from sqa.core import ROOT
+from sqa.files import read_yaml
 
 QUESTIONS = 130  # three blocks
 DASK_WARNS = [

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqa.core.types import Buzz, Emission, Guess, Question
+from sqa.core import Buzz, Emission, Guess, Question
 
 
 def question(

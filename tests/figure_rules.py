@@ -1,7 +1,5 @@
 """Checks of a drawn figure: clipped or overlapping text, font sizes, and legibility in greyscale."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any

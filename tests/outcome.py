@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from sqa import cli
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 PROCESSES = get_context("forkserver")  # processes that share the imports of one process
 PROCESSES.set_forkserver_preload(["tests.sweep_process", "sqa.cli.runs", "sqa.pipeline.runner", "sqa.pipeline.saving"])

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from doubles import write_questions
 
-from sqa.files.store import Store
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.engine import RunResult, run
+from sqa.files import Store
+from sqa.pipeline import RunResult, run, run_from_mapping
 
 
 def write(folder: Path, **modules: str) -> None:

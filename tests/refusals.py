@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 
 
 def refused(kind: type[BaseException], says: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> str:

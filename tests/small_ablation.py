@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import read_yaml
+from sqa.core import ROOT
+from sqa.files import read_yaml
 
 BUZZER = {"name": "doubles:build_buzzer"}
 WAIT_K = [{"label": "wait-k", "language": "es", "translator": {"name": "waitk", "model": "es-en"}}]

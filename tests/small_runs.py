@@ -4,9 +4,8 @@ from pathlib import Path
 
 from doubles import write_questions
 
-from sqa.files.store import Store
-from sqa.pipeline.config import RunConfig, run_from_mapping
-from sqa.pipeline.engine import Parts, RunResult, run
+from sqa.files import Store
+from sqa.pipeline import Parts, RunConfig, RunResult, run, run_from_mapping
 
 PARTS = {kind: f"doubles:build_{kind}" for kind in ("translator", "guesser", "buzzer")}  # keys of a run's config
 

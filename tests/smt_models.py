@@ -8,7 +8,7 @@ import torch
 from smt.models.transformer import ModelConfig, Transformer
 from smt.models.vocab import Vocabulary
 from sqa.data.datasets import load_questions
-from sqa.pipeline.engine import CountedSource
+from sqa.pipeline import CountedSource
 
 
 @functools.cache

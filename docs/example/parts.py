@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from words import english  # the file beside this one
 
-from sqa.core.types import Buzz
+from sqa.core import Buzz
 
 
 @dataclass(frozen=True)

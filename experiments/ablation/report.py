@@ -25,11 +25,10 @@ from experiments.paper.figure3 import axis_of_k, in_colours, panel_over_k
 from experiments.results_book.tables import number
 from experiments.studies import training
 from sqa.api.experiment import COLUMNS, Result, Results
-from sqa.core.schema import order
+from sqa.core import order
 from sqa.metrics import parse
-from sqa.pipeline import paired
+from sqa.pipeline import load_study, paired
 from sqa.pipeline.engine import EMPTY_SENTENCES
-from sqa.pipeline.overrides import load_study
 from sqa.pipeline.saving import UNKNOWN_PAGES
 from sqa.report import plots
 from sqa.results import NOTHING, Frame, Row, Table, markdown, show

@@ -12,7 +12,7 @@ from experiments.results_book.ledger import Ledger, Row
 from experiments.results_book.pages import ledger_of
 from experiments.results_book.tables import Column, columns, pivot, table
 from sqa.api.experiment import COLUMNS, Cell
-from sqa.core.schema import FULL
+from sqa.core import FULL
 from sqa.report import plots
 from sqa.results import Frame
 

@@ -27,9 +27,7 @@ from experiments.outputs import Outputs, gap
 from experiments.paper.figure3 import BANDS
 from experiments.paper.wait_k_runs import FigureConfig, Runs, nameable, runs_of
 from experiments.results_book.ledger import Row, row_of
-from sqa.core.differences import Comparison, compare
-from sqa.core.schema import FULL
-from sqa.core.significance import Interval, Mean, bootstrap_band, mean_curve, means
+from sqa.core import FULL, Comparison, Interval, Mean, bootstrap_band, compare, mean_curve, means
 from sqa.report import plots
 from sqa.report.figures import log_ranks_at
 from sqa.results import Frame

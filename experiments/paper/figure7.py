@@ -26,7 +26,7 @@ from experiments.paper.figure3 import BANDS, OVER_K, panel_over_k
 from experiments.paper.wait_k_runs import Runs, nameable, runs_of
 from experiments.results_book.ledger import Row, row_of
 from sqa.api.experiment import Result, Results
-from sqa.core.significance import bootstrap_band
+from sqa.core import bootstrap_band
 from sqa.report import plots
 from sqa.results import Frame
 

@@ -31,9 +31,8 @@ from experiments.paper.table4_rows import claim, in_columns, rows_of, text_rows
 from experiments.results_book.item import Item, elsewhere
 from experiments.results_book.ledger import Ledger, Row
 from experiments.results_book.tables import Column, number, pivot
-from sqa.files.atomic import write_text
-from sqa.files.store import Store
-from sqa.pipeline.config import load
+from sqa.files import Store, write_text
+from sqa.pipeline import load
 from sqa.results import Frame, markdown
 
 

@@ -21,15 +21,11 @@ from guessers.open_qa import short_answers
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
-from sqa.core.paths import cache_dir
-from sqa.core.schema import checked
+from sqa.core import cache_dir, checked
 from sqa.data.xor_tydi import OpenQuestion
-from sqa.files.store import Stage, Store, digest
+from sqa.files import Stage, Store, digest
 from sqa.metrics.short_answers import normalise, says
-from sqa.pipeline import engine
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.engine import BLOCK_SIZE, Parts
-from sqa.pipeline.runner import make_ahead
+from sqa.pipeline import BLOCK_SIZE, Parts, engine, make_ahead, run_from_mapping
 
 DENSE_VERSION = 1  # version of the passages' vectors; increase it when they change
 DENSE_BLOCK = 256  # passages per stored file of vectors

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from experiments.contestants import twice
 from experiments.paper.table4_answers import ReaderEntry
-from sqa.core.schema import Count, checked
-from sqa.pipeline.config import QualityConfig, read_parts
+from sqa.core import Count, checked
+from sqa.pipeline import QualityConfig, read_parts
 
 MEAN = "mean"  # mean over the languages
 COLUMNS = ("set", "language", "system", "reader")

@@ -10,11 +10,11 @@ import numpy as np
 from experiments.outputs import LeftOut
 from experiments.paper.table4_answers import AnyReader, Library, Steps, build_reader, is_yes_no
 from experiments.paper.table4_config import ALL, DENSE, NOTHING, YES, System, Table4Config
-from sqa.core.errors import DataError, SqaError
+from sqa.core import DataError, SqaError
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
-from sqa.files.store import Store
+from sqa.files import Store
 from sqa.metrics.short_answers import exact_match, f1
-from sqa.pipeline.engine import Parts
+from sqa.pipeline import Parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,15 +22,11 @@ from experiments.paper.table4_config import (
 from experiments.paper.table4_measured import Answered
 from experiments.results_book.ledger import Row, row_of
 from experiments.results_book.tables import number
-from sqa.core.differences import compare_many
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission
-from sqa.files.store import Store
+from sqa.core import Emission, QuestionTrace, compare_many
+from sqa.files import Store
 from sqa.metrics.quality.bleu import Bleu
 from sqa.metrics.short_answers import LanguageMean, by_language
-from sqa.pipeline.engine import Parts
-from sqa.pipeline.paired import intervals
-from sqa.pipeline.quality_stage import score_texts
+from sqa.pipeline import Parts, intervals, score_texts
 
 
 def rows_of(results: Sequence[Answered], config: Table4Config, of_texts: Sequence[Row]) -> Iterator[Row]:

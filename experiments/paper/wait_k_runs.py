@@ -7,8 +7,6 @@ such questions).  With `matched`, a question counts if any compared guesser can 
 uses the questions whose answer occurs in its English training questions.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,13 +32,8 @@ from experiments.grid import (
 from experiments.outputs import LeftOut
 from experiments.studies.question_sets import knows
 from sqa.api.experiment import Results, source_language
-from sqa.core.errors import ConfigError
-from sqa.core.languages import code_of
-from sqa.core.registry import BUZZERS, GUESSERS
-from sqa.core.schema import Count, checked
-from sqa.core.types import Question
-from sqa.pipeline.config import load
-from sqa.pipeline.engine import Parts
+from sqa.core import BUZZERS, GUESSERS, ConfigError, Count, Question, checked, code_of
+from sqa.pipeline import Parts, load
 from sqa.report import plots
 
 

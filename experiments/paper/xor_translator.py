@@ -19,10 +19,9 @@ from smt.statistical.stages import make_alignment, make_language, make_phrases, 
 from smt.statistical.stages_config import LanguageConfig, PhraseConfig, TuningConfig
 from smt.statistical.tune import tune_language, tune_weights, write_development
 from smt.training.prepare import names
-from sqa.core.errors import SqaError
-from sqa.core.packages import need
+from sqa.core import SqaError, need
 from sqa.data.xor_tydi import SPLITS, load_translations, load_xor_tydi
-from sqa.files.store import digest
+from sqa.files import digest
 
 Pair = tuple[str, str]  # question, its English translation
 VERSION = 1  # increase it when the code would train a different model on the same questions

@@ -21,16 +21,13 @@ from experiments.results_book import tables
 from experiments.results_book.ledger import DIGITS, Ledger, Row
 from experiments.results_book.tables import Block as Block
 from sqa.api.experiment import COLUMNS, Cell, Results
-from sqa.core.errors import ConfigError
+from sqa.core import BUZZERS, CONFIGS, DATA, GUESSERS, ROOT, TRANSLATORS, ConfigError, Floats, config_file, did_you_mean
 from sqa.core.own import in_file, short
 from sqa.core.own.code import named
-from sqa.core.paths import CONFIGS, DATA, ROOT, config_file
-from sqa.core.registry import BUZZERS, GUESSERS, ITEMS, TRANSLATORS, did_you_mean
-from sqa.core.types import Floats
-from sqa.files.atomic import file_digest
+from sqa.core.registry import ITEMS
+from sqa.files import file_digest, read_yaml
 from sqa.files.model_files import files_digest
-from sqa.files.yaml_reader import read_yaml
-from sqa.pipeline.config import load, to_mapping
+from sqa.pipeline import load, to_mapping
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqa import results
-from sqa.core.errors import DataError
-from sqa.files.atomic import write_text
+from sqa.core import DataError
+from sqa.files import write_text
 from sqa.pipeline.folder import read_row
 from sqa.results import Frame, Table
 from sqa.results import Row as Row

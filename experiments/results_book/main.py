@@ -11,9 +11,8 @@ from experiments.results_book import pages
 from experiments.results_book.item import Item, chosen, items
 from experiments.results_book.ledger import Ledger
 from experiments.results_book.pages import ledger_of, ledger_path
-from sqa.core.errors import DataError
-from sqa.core.paths import ROOT
-from sqa.files.atomic import write_text
+from sqa.core import ROOT, DataError
+from sqa.files import write_text
 from sqa.results import Table, show
 
 

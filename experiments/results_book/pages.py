@@ -30,12 +30,8 @@ import numpy as np
 from experiments.results_book import ledger as ledgers
 from experiments.results_book.item import Item, chosen
 from experiments.results_book.ledger import DIGITS, Ledger
-from sqa.core.errors import DataError
-from sqa.core.packages import lacking
-from sqa.core.paths import ROOT
-from sqa.core.registry import did_you_mean
-from sqa.core.types import Floats
-from sqa.files.atomic import file_digest, write_bytes
+from sqa.core import ROOT, DataError, Floats, did_you_mean, lacking
+from sqa.files import file_digest, write_bytes
 
 LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")

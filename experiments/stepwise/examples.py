@@ -17,10 +17,9 @@ from typing import Literal, NamedTuple
 
 from experiments.grid import part_of_name
 from experiments.stepwise.systems import Kind, Selection, Subject, systems
-from sqa.core.errors import NotComputable
-from sqa.core.schema import Count, K
+from sqa.core import Count, K, NotComputable
 from sqa.diagnose.step_errors import Finding
-from sqa.pipeline.config import load
+from sqa.pipeline import load
 
 Panel = Literal["a", "b"]
 KINDS: dict[Panel, Kind] = {"a": "hallucination", "b": "under-translation"}

@@ -14,14 +14,12 @@ import numpy as np
 from experiments.contestants import names_of
 from experiments.grid import AblationConfig, ablation_of, finished
 from experiments.outputs import LeftOut
-from sqa.core.errors import ConfigError
-from sqa.core.schema import K
-from sqa.core.trace import QuestionTrace
+from sqa.core import ConfigError, K, QuestionTrace
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
-from sqa.pipeline.folder import FinishedRun, open_run
+from sqa.pipeline import FinishedRun, open_run
 from sqa.pipeline.saving import SUMMARY
 from sqa.report import plots
 from sqa.report.steps import Beside, draw_steps

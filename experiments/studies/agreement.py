@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sqa.core import Floats
 from sqa.core.significance import TIE, Resampled
-from sqa.core.types import Floats
 
 EXCHANGES = 100  # random exchanges behind each p-value
 

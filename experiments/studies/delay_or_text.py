@@ -20,9 +20,7 @@ from experiments.results_book.item import finished_grid, of_grid
 from experiments.results_book.ledger import Ledger, Row, row_of
 from experiments.results_book.tables import Column, pivot
 from sqa import metrics as metric_names
-from sqa.core.differences import compare
-from sqa.core.significance import bootstrap
-from sqa.core.trace import QuestionTrace
+from sqa.core import QuestionTrace, bootstrap, compare
 from sqa.report import plots
 
 COLUMNS = ("dataset", "translator", "k", "part")

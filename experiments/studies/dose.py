@@ -20,13 +20,11 @@ from experiments.results_book.tables import Column, pivot
 from experiments.studies.question_validity import ROLES
 from sqa import metrics as metric_names
 from sqa.api.experiment import Entry, Experiment
-from sqa.core.differences import PERMUTATIONS, compare
-from sqa.core.languages import language_of
-from sqa.core.numbers import word_value
-from sqa.core.types import Question
+from sqa.core import Question, compare, language_of, word_value
+from sqa.core.differences import PERMUTATIONS
 from sqa.data.datasets import load_questions
 from sqa.data.perturb import rng_for
-from sqa.files.atomic import write_text
+from sqa.files import write_text
 from sqa.metrics.quality.names import negations
 from sqa.report import plots
 

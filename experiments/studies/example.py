@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING
 
 from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Ledger, Row
-from sqa.core.paths import CONFIGS, ROOT
-from sqa.files.atomic import file_digest
-from sqa.files.store import Store
-from sqa.pipeline.config import load_run
-from sqa.pipeline.engine import run
-from sqa.pipeline.saving import COUNTED, report, save
+from sqa.core import CONFIGS, ROOT
+from sqa.files import Store, file_digest
+from sqa.pipeline import COUNTED, load_run, report, run, save
 from sqa.results import Frame
 
 if TYPE_CHECKING:

@@ -26,13 +26,10 @@ import numpy as np
 from experiments.outputs import Outputs, cached_rows
 from experiments.results_book.ledger import Row, row_of
 from experiments.studies.question_sets import Given, ReportConfig, described, given, knows
-from sqa.core.answers import is_right
-from sqa.core.significance import bootstrap_band, mean_curve, means
-from sqa.core.types import Guess, Question
-from sqa.files.store import Stage, Store, dataset_fingerprint, digest
+from sqa.core import Guess, Question, bootstrap_band, is_right, mean_curve, means
+from sqa.files import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.qa import curve_named
-from sqa.pipeline.config import load
-from sqa.pipeline.engine import BLOCK_SIZE
+from sqa.pipeline import BLOCK_SIZE, load
 from sqa.report import plots
 from sqa.results import Frame
 

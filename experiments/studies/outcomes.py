@@ -19,8 +19,8 @@ from experiments.results_book.item import Item
 from experiments.results_book.ledger import DIGITS, Row
 from experiments.results_book.pages import ledger_of, ledger_path, read_values, values_path
 from experiments.results_book.tables import Column, pivot
-from sqa.core.types import Floats
-from sqa.files.atomic import file_digest
+from sqa.core import Floats
+from sqa.files import file_digest
 
 OUTCOMES = ("ew", "oracle-ew", "accuracy")
 EXPLAINED = ("ew", "oracle-ew", "ew@answer-at-end", "stable-ew")

@@ -18,8 +18,7 @@ from experiments.results_book.item import Block, Item, inputs_of
 from experiments.results_book.ledger import Row, row_of
 from experiments.results_book.tables import Column, pivot
 from experiments.studies.agreement import compared_pairs, concordance, soft, tau
-from sqa.core.significance import Interval, Mean, bootstrap, bootstrap_weights, means, percentiles
-from sqa.core.types import Floats
+from sqa.core import Floats, Interval, Mean, bootstrap, bootstrap_weights, means, percentiles
 from sqa.data import download
 from sqa.files import records
 from sqa.metrics.quality.bleu import Bleu, ChrF

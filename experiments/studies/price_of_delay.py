@@ -19,8 +19,7 @@ import numpy as np
 from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Row
 from experiments.results_book.tables import Column, pivot
-from sqa.core.significance import percentiles
-from sqa.core.types import Floats
+from sqa.core import Floats, percentiles
 from sqa.data import download
 from sqa.files import records
 

@@ -3,8 +3,6 @@
 sqa reproduce table3
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +14,11 @@ import numpy as np
 from experiments.contestants import NamedContestant, check_labels, components, sift
 from experiments.grid import usable
 from experiments.outputs import LeftOut, Outputs
-from sqa.core.answers import key as answer_key
-from sqa.core.errors import NotComputable
-from sqa.core.registry import GUESSERS
-from sqa.core.schema import Count, checked
-from sqa.core.types import Question
+from sqa.core import GUESSERS, Count, NotComputable, Question, checked
+from sqa.core import key as answer_key
 from sqa.data.datasets import load_questions
 from sqa.data.texts import load_tossups
-from sqa.pipeline.config import load
-from sqa.pipeline.engine import Parts
+from sqa.pipeline import Parts, load
 
 COMMONEST = 5  # answers listed in Table 3
 

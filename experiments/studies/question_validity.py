@@ -10,12 +10,11 @@ import numpy as np
 from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Row, row_of
 from experiments.results_book.tables import Column, across, columns, pivot
-from sqa.core.languages import language_of
-from sqa.core.numbers import date_key, word_value
-from sqa.core.significance import Mean, bootstrap, means
+from sqa.core import Mean, bootstrap, language_of, means, word_value
+from sqa.core.numbers import date_key
 from sqa.data import download
 from sqa.data.texts import load_parallel
-from sqa.files.records import json_document
+from sqa.files import json_document
 from sqa.metrics.quality.names import negations, spelled
 from sqa.questions import ask, files, make, measures, rules
 from sqa.questions.texts import Segment, Translated

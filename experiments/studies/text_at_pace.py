@@ -31,12 +31,8 @@ from experiments.results_book.tables import number
 from experiments.studies.delay_or_text import rescheduled
 from sqa import metrics as metric_names
 from sqa.api.experiment import Cell
-from sqa.core.differences import compare, holm, null_of, p_value
-from sqa.core.schema import FULL, K
-from sqa.core.significance import bootstrap
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Floats, Metric
-from sqa.pipeline.config import load
+from sqa.core import FULL, Floats, K, Metric, QuestionTrace, bootstrap, compare, holm, null_of, p_value
+from sqa.pipeline import load
 from sqa.report import plots
 from sqa.results import markdown
 

@@ -5,8 +5,6 @@ difference resamples questions and training runs together.  For a system that wa
 variance between training runs.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,9 +18,8 @@ from experiments.results_book.ledger import Row
 from experiments.results_book.tables import DEVIATION
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
-from sqa.core.differences import compare_levels
-from sqa.core.significance import total
-from sqa.pipeline.config import load
+from sqa.core import compare_levels, total
+from sqa.pipeline import load
 from sqa.report import plots
 
 SHIPPED = "wait-k"  # the bundled model, from which the training of these models started

@@ -26,13 +26,10 @@ from experiments.results_book.ledger import Row
 from experiments.results_book.tables import columns, pivot
 from sqa import metrics as metric_names
 from sqa.api.experiment import Entry, Experiment, Result, source_language
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.schema import Count, checked
+from sqa.core import ConfigError, Count, DataError, checked
 from sqa.data import texts
-from sqa.files.atomic import write_text
-from sqa.pipeline.config import load
-from sqa.pipeline.paired import intervals
-from sqa.pipeline.scheduler import current
+from sqa.files import write_text
+from sqa.pipeline import current, intervals, load
 from sqa.report import plots
 from sqa.results import Frame
 

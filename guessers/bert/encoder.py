@@ -20,13 +20,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from guessers import text
-from sqa.core.compute import buckets
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import need
-from sqa.files import hub
-from sqa.files.atomic import file_digest
-from sqa.files.devices import CPU, Arithmetic, Place
-from sqa.files.hub import WANTED, load_pretrained
+from sqa.core import ConfigError, DataError, buckets, need
+from sqa.files import CPU, WANTED, Arithmetic, Place, file_digest, hub, load_pretrained
 
 ARITHMETIC = Arithmetic(fast=("int8",))  # int8 uses CTranslate2 and needs a CPU
 

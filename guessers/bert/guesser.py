@@ -29,12 +29,8 @@ from torch import Tensor, nn
 from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import ARITHMETIC, Encoder, spans
-from sqa.core.errors import DataError
-from sqa.core.schema import Count, File, Positive, checked
-from sqa.core.types import Guess
-from sqa.files.devices import Device, Dtype, place
-from sqa.files.model_files import folder_digest, resolve_model, write_tensors
-from sqa.files.records import converted
+from sqa.core import Count, DataError, File, Guess, Positive, checked
+from sqa.files import Device, Dtype, converted, folder_digest, place, resolve_model, write_tensors
 
 VERSION = 1  # version of the code that turns words into guesses; raise it when guesses change
 PRIOR = 4.0  # initial weight of the zero vector in the mean, in pieces of maximum rarity

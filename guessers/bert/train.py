@@ -27,8 +27,8 @@ from guessers.bert.encoder import ARITHMETIC, Encoder, find_encoder, load_encode
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.classifier_files import cached_vectors
 from guessers.training_texts import identity_of
-from sqa.core.schema import BelowOne, Count, FilePath, NotNegative, checked
-from sqa.files.devices import Device, Dtype, place
+from sqa.core import BelowOne, Count, FilePath, NotNegative, checked
+from sqa.files import Device, Dtype, place
 from sqa.training.trainer import Checkpoints, Trainer
 
 VERSION = 2  # version of the files of stored sums

@@ -23,10 +23,9 @@ import torch
 from torch import Tensor
 
 from guessers.bert.encoder import find_encoder, load_encoder, padded, weights_digest
-from sqa.core.compute import buckets
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError, buckets
 from sqa.data.datasets import available, load_questions
-from sqa.files.store import digest
+from sqa.files import digest
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 from sqa.metrics.quality.text_model import model_label
 

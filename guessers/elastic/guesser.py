@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from guessers.elastic import index as elastic_index
 from guessers.retrieval.bm25 import Index
-from sqa.core.errors import DataError
-from sqa.core.schema import Count, File, Positive, Share, Whole, checked
-from sqa.core.types import Guess
-from sqa.files.model_files import folder_digest, resolve_model
+from sqa.core import Count, DataError, File, Guess, Positive, Share, Whole, checked
+from sqa.files import folder_digest, resolve_model
 from sqa.net.chat import attempts
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from tqdm import tqdm
 
 from guessers.retrieval.counting import Bm25Training, fit
 from guessers.text import Profile
-from sqa.core.errors import ConfigError, DataError, returns_exit_code
-from sqa.core.packages import lacking
-from sqa.files.model_files import folder_digest
+from sqa.core import ConfigError, DataError, lacking, returns_exit_code
+from sqa.files import folder_digest
 from sqa.pipeline import config as configs
 
 if TYPE_CHECKING:

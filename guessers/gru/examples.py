@@ -25,10 +25,10 @@ from tqdm import tqdm
 from guessers import noise
 from guessers.gru.guesser import UNITS, Unit
 from guessers.gru.network import Direction
-from sqa.core.schema import BelowOne, Count, FilePath, Positive, checked
+from sqa.core import BelowOne, Count, FilePath, Positive, checked
 from sqa.data.sentences import split
 from sqa.data.texts import Tossup
-from sqa.files.devices import Arithmetic, Device, Dtype
+from sqa.files import Arithmetic, Device, Dtype
 
 
 @dataclass(frozen=True, slots=True)

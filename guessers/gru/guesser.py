@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from guessers import text
-from sqa.core.schema import File, Positive, checked
-from sqa.core.types import Guess
-from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
-from sqa.files.model_files import folder_digest, resolve_model, write_tensors
+from sqa.core import File, Guess, Positive, checked
+from sqa.files import Arithmetic, Device, Dtype, Place, folder_digest, place, resolve_model, write_tensors
 
 if TYPE_CHECKING:
     from guessers.classifier_files import Tensors

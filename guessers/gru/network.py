@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from sqa.files.devices import embedding
+from sqa.files import embedding
 
 PRIOR = 8.0  # initial weight of the zero vector in the running mean, in words of weight 1
 

@@ -24,9 +24,8 @@ from guessers.gru.examples import Example, GruTraining, Material, batches, padde
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import Network, PrefixGru, Shape, network_of
 from guessers.training_texts import identity_of
-from sqa.core.errors import ConfigError, DataError
-from sqa.files import records
-from sqa.files.devices import place
+from sqa.core import ConfigError, DataError
+from sqa.files import place, records
 from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 

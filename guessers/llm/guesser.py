@@ -21,10 +21,8 @@ from tqdm import tqdm
 
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
 from smt.lm.local import LocalConfig, language_model
-from sqa.core.errors import ConfigError
-from sqa.core.schema import Count, File, checked
-from sqa.core.types import Guess
-from sqa.files.store import digest
+from sqa.core import ConfigError, Count, File, Guess, checked
+from sqa.files import digest
 from sqa.net.chat import CachedChat, LanguageModel
 from sqa.net.endpoint import CHAT, PLAIN, EndpointConfig
 

@@ -15,12 +15,8 @@ from typing import Any, NamedTuple
 
 from guessers.retrieval.bm25 import Index
 from guessers.text import fold
-from sqa.core.answers import canonical, key
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Guess
-from sqa.files import records
-from sqa.files.model_files import resolve_model
-from sqa.files.store import digest
+from sqa.core import ConfigError, DataError, Guess, canonical, key
+from sqa.files import digest, records, resolve_model
 
 MAX_TITLE = 255  # UTF-8 bytes, the length of the longest Wikipedia title
 MAX_LIST = 64 << 20  # maximum size of a file of titles, in bytes

@@ -17,11 +17,10 @@ from typing import NamedTuple
 from guessers.bonus import load_bonus
 from guessers.retrieval.bm25 import Bm25Config
 from guessers.retrieval.counting import fit
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.data import download
 from sqa.data.texts import load_tossups
-from sqa.files import records
-from sqa.files.atomic import file_digest
+from sqa.files import file_digest, records
 
 K1, B = 1.2, 0.75  # Lucene's defaults, which XOR-TyDi's BM25 baseline uses
 QUIZ_FILES = ("tossups", "bonus-parts")  # names in the manifest

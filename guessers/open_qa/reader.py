@@ -25,12 +25,8 @@ import numpy as np
 from msgspec import Meta
 
 from guessers.open_qa.passages import Passage
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import need
-from sqa.core.schema import Count, checked
-from sqa.files.atomic import file_digest
-from sqa.files.devices import Device, device_of
-from sqa.files.hub import WANTED, find_model, load_pretrained
+from sqa.core import ConfigError, Count, DataError, checked, need
+from sqa.files import WANTED, Device, device_of, file_digest, find_model, load_pretrained
 
 VERSION = 1  # increase when answers change
 

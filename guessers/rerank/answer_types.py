@@ -16,7 +16,7 @@ import numpy as np
 from guessers import text
 from guessers.retrieval.bm25 import page_steps, postings_of
 from guessers.text import Profile
-from sqa.files.model_files import pack_integers, pack_strings, unpack_integers, unpack_strings
+from sqa.files import pack_integers, pack_strings, unpack_integers, unpack_strings
 
 POINTING = frozenset({"this", "these"})
 PRONOUNS = frozenset({"he", "his", "him", "she", "her", "it", "its", "they", "their"})

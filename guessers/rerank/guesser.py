@@ -26,10 +26,8 @@ from guessers.rerank.answer_types import Kinds
 from guessers.rerank.evidence import Knowledge, Reading
 from guessers.rerank.features import NUMBERS, numbers
 from guessers.retrieval.bm25 import Index
-from sqa.core.errors import DataError
-from sqa.core.schema import File
-from sqa.core.types import Guess
-from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
+from sqa.core import DataError, File, Guess
+from sqa.files import folder_digest, read_tensors, resolve_model, write_tensors
 
 CLIP = 8.0  # limit of standardised features, in standard deviations
 

@@ -23,12 +23,9 @@ from guessers.rerank.evidence import Knowledge
 from guessers.rerank.guesser import CLIP, RerankGuesser, Scorer, candidates
 from guessers.retrieval.bm25 import Index
 from guessers.training_texts import training_texts
-from sqa.core.answers import key
-from sqa.core.errors import DataError
-from sqa.core.schema import Count, NotNegative, Positive, Share, Whole, checked
+from sqa.core import Count, DataError, NotNegative, Positive, Share, Whole, checked, key
 from sqa.data.texts import Fold, Half, Tossup, corrupt, tossups_of, translations
-from sqa.files.devices import Arithmetic, Device, Dtype, place
-from sqa.files.model_files import resolve_model
+from sqa.files import Arithmetic, Device, Dtype, place, resolve_model
 from sqa.training.trainer import Trainer
 
 KEPT_BACK = 8  # one in this many texts is used to select the epoch

@@ -32,9 +32,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from guessers import text
-from sqa.core.errors import DataError
-from sqa.core.schema import File, NotNegative, Positive, Share, checked
-from sqa.core.types import Guess
+from sqa.core import DataError, File, Guess, NotNegative, Positive, Share, checked
 from sqa.files.model_files import (
     folder_digest,
     pack_integers,

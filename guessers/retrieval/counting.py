@@ -9,7 +9,7 @@ import numpy as np
 
 from guessers.retrieval.bm25 import Analyzer, Bm25Config, Bm25Guesser, Index, analyzer_of
 from guessers.text import Profile
-from sqa.core.schema import FilePath
+from sqa.core import FilePath
 
 
 @dataclass(frozen=True, slots=True)

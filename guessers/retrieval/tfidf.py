@@ -14,8 +14,7 @@ several common ones.  On complete questions of unseen tournaments this gains thr
 from dataclasses import dataclass
 from typing import Annotated
 
-from sqa.core.schema import File, NotNegative, Share, checked
-from sqa.core.types import Guesser
+from sqa.core import File, Guesser, NotNegative, Share, checked
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Entry point of this distribution: registers its commands and components with `sqa` and imports nothing else."""
 
-from sqa.core.registry import COMMANDS, QUALITY, TRANSLATORS
+from sqa.core import COMMANDS, QUALITY, TRANSLATORS
 
 TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build", "unknown")
 QUALITY.register("external", "sqa_services.protocols.external:build")

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import DataError
-from sqa.core.types import Question
+from sqa.core import DataError, Question
 from sqa.data.datasets import load_questions
 from sqa_services.board.board import Board
 from sqa_services.board.metrics import Job

@@ -16,13 +16,8 @@ from pathlib import Path
 from typing import Annotated
 
 from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, policy_of, simultaneous
-from sqa.core.compute import child_environment
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.languages import Pair, certain_pair
-from sqa.core.schema import SOUGHT, File, Whole, checked
-from sqa.files.atomic import file_digest
-from sqa.files.store import digest
-from sqa.files.target_words import Cleaner
+from sqa.core import SOUGHT, ConfigError, DataError, File, Pair, Whole, certain_pair, checked, child_environment
+from sqa.files import Cleaner, digest, file_digest
 
 VERSION = 4  # increase when the same command yields different words
 MAX_PROGRAM = 1 << 20  # bytes; only a smaller program, given by its path, is hashed for the fingerprint

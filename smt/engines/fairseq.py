@@ -32,10 +32,8 @@ from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 from smt.models.bundle import save_model
 from smt.models.transformer import ModelConfig, Transformer, sinusoid_halves
 from smt.models.vocab_bpe import SPECIAL, Bpe, BpeVocabulary, Cutting
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.languages import certain
-from sqa.files import records
-from sqa.files.atomic import file_digest
+from sqa.core import ConfigError, DataError, certain
+from sqa.files import file_digest, records
 
 # names that are bound to _Record: types of configuration values, metadata and statistics
 _RECORDS = ("omegaconf.", "fairseq.", "typing.", "numpy.", "pathlib.")

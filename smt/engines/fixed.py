@@ -16,13 +16,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from sqa.core.errors import DataError
-from sqa.core.schema import SOUGHT, File
-from sqa.core.trace import by_sentence
-from sqa.core.types import Emission, Question
-from sqa.files import records
-from sqa.files.store import digest
-from sqa.files.target_words import clean_lines
+from sqa.core import SOUGHT, DataError, Emission, File, Question, by_sentence
+from sqa.files import clean_lines, digest, records
 
 VERSION = 1  # increase when the emissions change
 GIVEN = ("reference", "source")  # texts that every question has

@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from smt.engines.recorded import Unit, units_of
-from sqa.core.errors import NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.files.atomic import write_text
-from sqa.pipeline.export import question_texts
+from sqa.core import NotComputable, QuestionTrace
+from sqa.files import write_text
+from sqa.pipeline import question_texts
 
 
 def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = "sentence") -> Path:

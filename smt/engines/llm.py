@@ -25,13 +25,10 @@ from smt.engines.llm_replies import VOID, Asked, translation
 from smt.lm.local import LocalConfig, language_model
 from smt.policies.policy import Words
 from smt.policies.prefixes import PolicyK, PolicyN, PolicyTranslator, policy_of
-from sqa.core.errors import DataError
+from sqa.core import POLICIES, Count, DataError, Emission, Question, Whole, checked, parse_k
 from sqa.core.languages import certain_pair, code_of, language_of
 from sqa.core.own import OwnPart
-from sqa.core.registry import POLICIES
-from sqa.core.schema import Count, Whole, checked, parse_k
-from sqa.core.types import Emission, Question
-from sqa.files.store import digest
+from sqa.files import digest
 from sqa.net.chat import Reply, Task
 from sqa.net.endpoint import CHAT, PLAIN, EndpointConfig
 

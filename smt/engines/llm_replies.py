@@ -26,9 +26,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from smt.policies.policy import Words
-from sqa.core.errors import DataError
-from sqa.core.languages import language_of
-from sqa.files.target_words import DAMAGE, MARK, Cleaner
+from sqa.core import DataError, language_of
+from sqa.files import Cleaner
+from sqa.files.target_words import DAMAGE, MARK
 from sqa.net.chat import THINKING
 
 VERSION = 4  # increase when the same reply gives different words

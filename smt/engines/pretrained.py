@@ -17,15 +17,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, policy_of, simultaneous
-from sqa.core.compute import buckets
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, Count, DataError, File, buckets, checked, did_you_mean, need
 from sqa.core.languages import Pair, certain_pair, code_of
-from sqa.core.packages import need
-from sqa.core.registry import did_you_mean
-from sqa.core.schema import Count, File, checked
-from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype, place
+from sqa.files import FLOATS, Arithmetic, Device, Dtype, digest, place
 from sqa.files.hub import check_folder, files_digest, find_model, load_pretrained
-from sqa.files.store import digest
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
 WANTED = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")  # fetched from a hub

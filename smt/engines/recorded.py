@@ -28,13 +28,8 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from unicodedata import is_normalized
 
-from sqa.core.errors import DataError
-from sqa.core.schema import SOUGHT, File
-from sqa.core.trace import by_sentence
-from sqa.core.types import BatchTranslator, Emission, Question
-from sqa.files.logs import Pieces, kind_of, log_line
-from sqa.files.records import lines, numbered_lines
-from sqa.files.store import digest
+from sqa.core import SOUGHT, BatchTranslator, DataError, Emission, File, Question, by_sentence
+from sqa.files import Pieces, digest, kind_of, lines, log_line, numbered_lines
 
 VERSION = 1  # increase when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
@@ -131,7 +126,7 @@ def build(config: RecordedConfig) -> BatchTranslator:
         try:
             first = next(numbered_lines(path), None)
         except DataError:
-            from sqa.files.target_words import log_rows
+            from sqa.files import log_rows
 
             first = next(log_rows(lines(path), str(path)))  # names the program that wrote the file
         if first is None or not kind_of(f"{path}:{first[0]}", first[1]).speech:
@@ -193,7 +188,7 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
                 raise DataError(f"{where}: delays[{i}] is {delay:g} after {previous:g}; give whole, ascending numbers")
         tokens, delays = text.split(), row.delays
         if pieces or row.prediction_spm or len(tokens) != size or any(mark in text for mark in MARKS):
-            from sqa.files.target_words import words_at  # imported here, since logs of plain words do not need it
+            from sqa.files import words_at  # imported here, since logs of plain words do not need it
 
             tokens, delays = words_at(where, text, delays, "delays", pieces, row.prediction_spm)
         if EOS in tokens[:-1]:
@@ -201,7 +196,7 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         if tokens and tokens[-1] == EOS:
             del tokens[-1], delays[-1]
         if not text.isprintable() or any(sign in text for sign in ODD) or not is_normalized("NFC", text):
-            from sqa.files.target_words import Cleaner
+            from sqa.files import Cleaner
 
             cleaner = cleaner or Cleaner(path, pieces)
             tokens, delays = cleaner.words(where, tokens, delays)

@@ -34,13 +34,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import Meta, Struct
 
 from smt.policies.policy import Words, writes
-from sqa.core.errors import DataError
-from sqa.core.registry import misspelt
-from sqa.core.trace import by_sentence
-from sqa.core.types import Emission, Question
-from sqa.files.logs import LogLine, Pieces, kind_of, log_line
-from sqa.files.records import converted, numbered_lines
-from sqa.files.store import digest
+from sqa.core import DataError, Emission, Question, by_sentence, misspelt
+from sqa.files import LogLine, Pieces, converted, digest, kind_of, log_line, numbered_lines
 from sqa.files.target_words import JOIN, Cleaner, check_words, joiner, words_at
 from sqa.metrics.log_lines import SegmentLine
 

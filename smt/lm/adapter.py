@@ -26,11 +26,8 @@ from smt.lm.base import Base
 from smt.lm.fine_tuning_config import LmConfig
 from smt.lm.network import CausalLM
 from smt.lm.tokenizer import OFFSET
-from sqa.core.errors import DataError
-from sqa.core.packages import need
-from sqa.files.atomic import joined_digest, write_bytes, write_text
-from sqa.files.model_files import CONFIG, check_weights, content, stored
-from sqa.files.records import parse_json
+from sqa.core import DataError, need
+from sqa.files import CONFIG, check_weights, content, joined_digest, parse_json, stored, write_bytes, write_text
 
 KIND, VERSION = "lm-adapter", 1
 WEIGHTS, PIECES, PEFT = "adapter_model.safetensors", "pieces.safetensors", "adapter_config.json"

@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smt.lm.tokenizer import FILE, Tokens, from_scores
-from sqa.core.errors import ChecksumError, ConfigError, DataError
-from sqa.core.packages import need
-from sqa.core.paths import cache_dir
-from sqa.core.registry import did_you_mean
-from sqa.files.atomic import atomic_folder, file_digest, locked
-from sqa.files.hub import files_digest, find_model, quiet
+from sqa.core import ChecksumError, ConfigError, DataError, cache_dir, did_you_mean, need
+from sqa.files import atomic_folder, file_digest, files_digest, find_model, locked
+from sqa.files.hub import quiet
 
 if TYPE_CHECKING:
     from smt.lm.network import CausalLM

@@ -19,13 +19,8 @@ from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslat
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical import lexicon as lexicons
 from smt.statistical.lexicon import GLOSSES_VERSION, Lexicon, load_glosses
-from sqa.core.errors import ConfigError
-from sqa.core.languages import certain_pair
-from sqa.core.paths import DATA
-from sqa.core.registry import did_you_mean
-from sqa.core.schema import File, parse_k
-from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
-from sqa.files.store import digest
+from sqa.core import DATA, ConfigError, File, certain_pair, did_you_mean, parse_k
+from sqa.files import Arithmetic, Device, Dtype, Place, digest, place
 
 if TYPE_CHECKING:
     from smt.lm.lm_stepper import LmWriter

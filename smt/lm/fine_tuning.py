@@ -38,11 +38,9 @@ from smt.training.clean import Pair, Report
 from smt.training.corpus import Buckets, load_arrays, parts, save_arrays, weigh
 from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
 from smt.training.steps import corpus_bleu, identity_of, run_steps
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import claimed, joined_digest, locked, write_text
-from sqa.files.devices import place
-from sqa.files.records import json_document
-from sqa.pipeline.config import load
+from sqa.core import ConfigError, DataError
+from sqa.files import claimed, joined_digest, json_document, locked, place, write_text
+from sqa.pipeline import load
 from sqa.training.trainer import Checkpoints, Trainer
 
 IGNORED = -100  # label of a position without a training target

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from smt.training.config import CorpusConfig
-from sqa.core.schema import BelowOne, Count, Positive, Share, Whole, checked, parse_k
-from sqa.files.devices import Arithmetic, Device, Dtype
+from sqa.core import BelowOne, Count, Positive, Share, Whole, checked, parse_k
+from sqa.files import Arithmetic, Device, Dtype
 
 
 @dataclass(frozen=True, slots=True)

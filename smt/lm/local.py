@@ -12,11 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from sqa.core.errors import DataError
-from sqa.core.schema import Count, File, checked
-from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype, place
-from sqa.files.hub import files_digest
-from sqa.files.store import digest
+from sqa.core import Count, DataError, File, checked
+from sqa.files import FLOATS, Arithmetic, Device, Dtype, digest, files_digest, place
 from sqa.net.chat import Budget, Cache, CachedChat, LanguageModel, P, Reply, Task
 from sqa.net.endpoint import CHAT, PLAIN, Endpoint
 

@@ -16,10 +16,8 @@ from torch import Tensor, nn
 
 from smt.models.int8 import Linear8
 from smt.models.stepper import GROWTH, lengthen
-from sqa.core.errors import DataError
-from sqa.core.packages import need
-from sqa.files.devices import Place
-from sqa.files.hub import check_folder, load_weights
+from sqa.core import DataError, need
+from sqa.files import Place, check_folder, load_weights
 
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
 ATTENTION = "sqa"  # name under which transformers finds `attend`

@@ -28,8 +28,7 @@ import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from smt.models.vocab import CACHE, joined
-from sqa.core.errors import DataError
-from sqa.core.languages import language_of
+from sqa.core import DataError, language_of
 
 FILE = "tokenizer.json"
 BLANK = "▁"

@@ -24,8 +24,7 @@ from smt.lm.causal_lm import CausalLmConfig, resolve, writer
 from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
 from smt.lm.tokenizer import OFFSET
-from sqa.core.errors import ConfigError
-from sqa.core.paths import DATA
+from sqa.core import DATA, ConfigError
 from sqa.diagnose.alignment import Words
 from sqa.diagnose.signals import WordScores
 

@@ -17,13 +17,10 @@ from safetensors import SafetensorError
 
 from smt.models.vocab import Vocabulary
 from smt.models.vocab_bpe import BpeVocabulary
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.languages import Pair, pair_of
-from sqa.core.paths import DATA
-from sqa.core.schema import SOUGHT
-from sqa.files.atomic import atomic, joined_digest, locked, write_bytes
-from sqa.files.model_files import MAX_BYTES, PACKED, check_weights, content, stored
-from sqa.files.records import parse_json
+from sqa.core import DATA, SOUGHT, ConfigError, DataError, Pair, pair_of
+from sqa.files import check_weights, content, joined_digest, locked, parse_json, stored, write_bytes
+from sqa.files.atomic import atomic
+from sqa.files.model_files import MAX_BYTES, PACKED
 
 if TYPE_CHECKING:
     from smt.models.transformer import Transformer  # only weights need torch

@@ -27,8 +27,8 @@ from torch import Tensor, nn
 
 from smt.models.int8 import fast_linear, quantised
 from smt.models.vocab import BOS, EOS, PAD
-from sqa.core.schema import BelowOne, checked
-from sqa.files.devices import embedding
+from sqa.core import BelowOne, checked
+from sqa.files import embedding
 
 MOST_PIECES = 1 << 16  # maximum positions that a configuration may request
 LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 2016, their epsilon)

@@ -23,7 +23,7 @@ from smt.models.stepper import GROWTH, Bonus, Rules, State, at_most, lengthen
 from smt.models.transformer import LEXICON_FLOOR, KeyValue, Memory, Transformer
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
-from sqa.core.errors import DataError
+from sqa.core import DataError
 
 ENCODED_ROWS = 32  # sentences encoded together: little padding, and the activations stay in the processor's cache
 

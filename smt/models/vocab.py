@@ -16,8 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.model_files import content
+from sqa.core import ConfigError, DataError
+from sqa.files import content
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 WORD_START = "\u2581"

@@ -21,9 +21,8 @@ import numpy as np
 import sentencepiece
 
 from smt.models.vocab import CACHE, UNK, WORD_START, joined
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import need
-from sqa.files.records import parse_json
+from sqa.core import ConfigError, DataError, need
+from sqa.files import parse_json
 
 FORMAT = 1
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3, as in smt.models.vocab

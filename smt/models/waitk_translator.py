@@ -22,11 +22,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from smt.models.bundle import folder_fingerprint, languages_of, load_model, model_folder
 from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslator, Remembered, policy_of
 from smt.policies.waitk import FULL, Schedule, Unit
-from sqa.core.languages import Pair
-from sqa.core.schema import File, parse_k
-from sqa.core.types import Emission, Question
-from sqa.files.devices import CPU, Arithmetic, Device, Dtype, Place, place
-from sqa.files.store import digest
+from sqa.core import Emission, File, Pair, Question, parse_k
+from sqa.files import CPU, Arithmetic, Device, Dtype, Place, digest, place
 
 if TYPE_CHECKING:
     from smt.models.stepper import Writer

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
-from sqa.core.errors import ConfigError
+from sqa.core import POLICIES, ConfigError, Write
 from sqa.core.own import OwnPart, short
-from sqa.core.registry import POLICIES
-from sqa.core.types import Write
 
 Words = tuple[str, ...]
 

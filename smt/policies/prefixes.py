@@ -28,12 +28,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from smt.policies.policy import Policy, Words, own_policy, writes
 from smt.policies.waitk import FULL, WaitK
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import POLICIES, ConfigError, DataError, Emission, Question, Write, parse_k
 from sqa.core.own import OwnPart, short
-from sqa.core.registry import POLICIES
-from sqa.core.schema import parse_k
-from sqa.core.types import Emission, Question, Write
-from sqa.files.store import digest
+from sqa.files import digest
 
 
 class FullInput(Protocol):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 import numpy as np
 
 from smt.policies.policy import Words, append
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa.core.schema import LONGEST
 
 if TYPE_CHECKING:

@@ -34,13 +34,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from smt.statistical.packed import CONFIG, PHRASES, Phrase, is_packed, read_phrases
-from sqa.core.answers import STROKES, unmarked
-from sqa.core.errors import ConfigError
-from sqa.core.languages import language_of, pair_of
-from sqa.core.paths import DATA
+from sqa.core import DATA, STROKES, ConfigError, language_of, pair_of, unmarked
 from sqa.data.priors import form, strip_edges
-from sqa.files.atomic import joined_digest
-from sqa.files.records import parse_json
+from sqa.files import joined_digest, parse_json
 
 if TYPE_CHECKING:
     from torch import Tensor

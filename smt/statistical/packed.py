@@ -25,11 +25,8 @@ import numpy as np
 
 from smt.statistical import tokens
 from smt.statistical.phrase_table import LEXICON, history_counts, write_language_weights, write_rows
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import cache_dir
-from sqa.core.schema import BelowOne, Count, Whole, checked
-from sqa.files.atomic import atomic_folder, file_digest, joined_digest, locked, write_text
-from sqa.files.records import lines, parse_json
+from sqa.core import BelowOne, ConfigError, Count, DataError, Whole, cache_dir, checked
+from sqa.files import atomic_folder, file_digest, joined_digest, lines, locked, parse_json, write_text
 
 FORMAT = 1
 TABLE, LANGUAGE = "table", "language"  # prefixes of the decoder's file names

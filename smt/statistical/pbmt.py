@@ -16,12 +16,8 @@ from smt.policies.prefixes import PolicyConfig, PolicyK, PolicyN, PolicyTranslat
 from smt.statistical import tokens
 from smt.statistical.packed import LANGUAGE, TABLE, Decoding, is_packed, read_model, unpacked
 from smt.statistical.phrase_table import longest_source
-from sqa.core.errors import DataError
-from sqa.core.languages import pair_of
-from sqa.core.packages import need
-from sqa.core.paths import DATA
-from sqa.core.schema import File
-from sqa.files.store import digest
+from sqa.core import DATA, DataError, File, need, pair_of
+from sqa.files import digest
 
 VERSION = 1  # increase when the output of a model changes
 LONGEST = 150  # maximum number of tokens decoded at once; longer texts are split

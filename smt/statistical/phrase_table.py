@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sqa.files.atomic import write_text
+from sqa.files import write_text
 
 Span = tuple[int, int, int, int]  # first and last source token, first and last target token (inclusive)
 

@@ -37,12 +37,9 @@ from smt.statistical.tune import tune, tune_packed
 from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig
 from smt.training.prepare import cleaned, lexicon_pairs, names
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import need
-from sqa.files.atomic import claimed, empty, write_text
-from sqa.files.records import json_document
-from sqa.files.store import digest
-from sqa.pipeline.config import folder_name
+from sqa.core import ConfigError, DataError, need
+from sqa.files import claimed, digest, empty, json_document, write_text
+from sqa.pipeline import folder_name
 
 VERSION = 1  # increase when the files of a stage change
 _BATCH = 2000  # sentence pairs aligned per call
@@ -206,6 +203,6 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
 
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
     """Train for `sqa train smt CONFIG` with a config of `kind: pbmt`, and print the model's folder."""
-    from sqa.pipeline.config import load
+    from sqa.pipeline import load
 
     print(train(load(config_path, PbmtConfig), runs, fresh))

@@ -7,7 +7,7 @@ from smt.statistical.packed import Decoding, PackingConfig
 from smt.training.clean import CleanConfig
 from smt.training.prepare import HELD_OUT
 from smt.training.synthetic import MadeConfig
-from sqa.core.schema import BelowOne, Count, Whole, checked
+from sqa.core import BelowOne, Count, Whole, checked
 
 
 @dataclass(frozen=True, slots=True)

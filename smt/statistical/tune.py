@@ -30,8 +30,7 @@ from smt.statistical.phrase_table import (
     write_tokens,
 )
 from smt.statistical.stages_config import PbmtConfig
-from sqa.files.atomic import write_text
-from sqa.files.records import json_document
+from sqa.files import json_document, write_text
 
 STEPS = (1.0, 0.5, 0.2, 0.1, 0.05)  # step sizes, relative to the mean size of the weights
 STARTS = 6  # number of starts: the given weights and perturbed ones

@@ -21,8 +21,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from smt.models.vocab import normalise
-from sqa.core.languages import marks
-from sqa.core.schema import Count, Share, Whole, checked
+from sqa.core import Count, Share, Whole, checked, marks
 from sqa.results import Table
 
 Pair = tuple[str, str, str]  # source, target, corpus

@@ -11,10 +11,9 @@ from smt.models.transformer import ModelConfig, default_lexicon
 from smt.policies.waitk import FULL
 from smt.training.clean import CleanConfig
 from smt.training.synthetic import MadeConfig
-from sqa.core.errors import ConfigError
-from sqa.core.schema import BelowOne, Count, File, NotNegative, Positive, Whole, checked, parse_k
-from sqa.files.devices import Arithmetic, Device, Dtype
-from sqa.pipeline.config import folder_name
+from sqa.core import BelowOne, ConfigError, Count, File, NotNegative, Positive, Whole, checked, parse_k
+from sqa.files import Arithmetic, Device, Dtype
+from sqa.pipeline import folder_name
 
 PAIRS = ("es-en", "pl-en")  # pairs with project data
 

@@ -22,9 +22,7 @@ from typing import Any
 import numpy as np
 
 from smt.training.prepare import lexicon_pairs, names
-from sqa.core.errors import returns_exit_code
-from sqa.core.packages import need
-from sqa.core.paths import DATA
+from sqa.core import DATA, need, returns_exit_code
 
 _TOKEN = re.compile(r"[\w'’-]+|[^\w\s]+")
 

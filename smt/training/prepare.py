@@ -19,12 +19,10 @@ from smt.training.clean import VERSION, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.synthetic import MadeConfig, made_pairs
-from sqa.core.errors import ConfigError
-from sqa.core.packages import need
+from sqa.core import ConfigError, need
 from sqa.data import texts
 from sqa.data.datasets import load_questions
-from sqa.files.atomic import file_digest, write_text
-from sqa.files.records import json_document, parse_json
+from sqa.files import file_digest, json_document, parse_json, write_text
 
 HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),

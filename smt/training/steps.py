@@ -12,8 +12,7 @@ import numpy as np
 from smt.models.decode import decode_batch
 from smt.models.stepper import Writer
 from smt.policies.waitk import Schedule
-from sqa.files.atomic import write_text
-from sqa.files.devices import place
+from sqa.files import place, write_text
 from sqa.training.trainer import Trainer
 
 WINDOW = 100  # steps in the displayed mean loss

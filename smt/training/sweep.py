@@ -21,12 +21,9 @@ from smt.models.bundle import load_model
 from smt.training.config import SmtConfig
 from smt.training.steps import LOG
 from smt.training.transformer_training import bleu_by_k, identity, prepared_data, train_in, work_folder
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.schema import parse_k
-from sqa.files.atomic import empty, locked, write_text
-from sqa.files.devices import place
-from sqa.files.records import json_document, parse_json
-from sqa.pipeline.config import load
+from sqa.core import ConfigError, DataError, parse_k
+from sqa.files import empty, json_document, locked, parse_json, place, write_text
+from sqa.pipeline import load
 from sqa.results import Table, show
 from sqa.training.trainer import Checkpoints
 

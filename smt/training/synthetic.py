@@ -20,14 +20,9 @@ from typing import Annotated, Any, Literal
 from tqdm import tqdm
 
 from smt.training.clean import Pair
-from sqa.core.paths import cache_dir
-from sqa.core.registry import TRANSLATORS
-from sqa.core.schema import Count, checked
-from sqa.core.trace import hypotheses, table_of
-from sqa.core.types import BatchTranslator, Question, Translator
-from sqa.files.store import Stage, Store, blocks_of, digest
-from sqa.pipeline.config import read_parts
-from sqa.pipeline.engine import stream
+from sqa.core import TRANSLATORS, BatchTranslator, Count, Question, Translator, cache_dir, checked, hypotheses, table_of
+from sqa.files import Stage, Store, blocks_of, digest
+from sqa.pipeline import read_parts, stream
 
 BLOCK = 512  # texts translated and stored together
 LINES = {"line": "text"}

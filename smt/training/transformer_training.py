@@ -27,11 +27,9 @@ from smt.training.config import SmtConfig, TrainConfig
 from smt.training.corpus import Batch, Batches, Packed, load_arrays
 from smt.training.prepare import development_pairs, is_prepared, prepare
 from smt.training.steps import corpus_bleu, identity_of, run_steps
-from sqa.core.errors import ConfigError
-from sqa.core.schema import parse_k
-from sqa.files.atomic import claimed, joined_digest
-from sqa.files.devices import place
-from sqa.pipeline.config import folder_name, load
+from sqa.core import ConfigError, parse_k
+from sqa.files import claimed, joined_digest, place
+from sqa.pipeline import folder_name, load
 from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 FREE = {"name", "data", "full_encoder", "train.threads", "train.compile", "train.device"}  # do not change the result

@@ -13,22 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sqa.api.runs import Run
-from sqa.core.compute import part_names, set_for
+from sqa.core import DATA, FULL, TRANSLATORS, ConfigError, Floats, K, code_of, did_you_mean, part_names, set_for
 from sqa.core.differences import compare_levels, interval_over_levels
-from sqa.core.errors import ConfigError
-from sqa.core.languages import code_of
-from sqa.core.paths import DATA
-from sqa.core.registry import TRANSLATORS, did_you_mean
-from sqa.core.schema import FULL, K
-from sqa.core.types import Floats
 from sqa.data.datasets import load_questions
-from sqa.pipeline import paired
-from sqa.pipeline.config import RunConfig, run_from_mapping, to_mapping
-from sqa.pipeline.folder import RunFolder
+from sqa.pipeline import RESAMPLES, RunConfig, RunFolder, intervals, paired, run_all, run_from_mapping, to_mapping
 from sqa.pipeline.overrides import named
-from sqa.pipeline.paired import intervals
-from sqa.pipeline.runner import run_all
-from sqa.pipeline.saving import RESAMPLES, signed
+from sqa.pipeline.saving import signed
 from sqa.report.data import over_trainings
 from sqa.report.plots import COLUMN, Panel, canvas, distinct, draw, lines, style
 from sqa.results import Frame, Row, Table, frames, row_of

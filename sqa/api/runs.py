@@ -13,27 +13,21 @@ from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from sqa.core.compute import part_names, set_for
-from sqa.core.errors import ConfigError, NotComputable
+from sqa.core import ConfigError, NotComputable, config_file, did_you_mean, part_names, set_for, total
 from sqa.core.own import GIVEN
-from sqa.core.paths import config_file
-from sqa.core.registry import did_you_mean
-from sqa.core.significance import total
-from sqa.files.store import Store
-from sqa.pipeline import engine, paired, saving
+from sqa.files import Store
+from sqa.pipeline import ComparisonRow, Override, engine, load_with, make_ahead, paired, saving
 from sqa.pipeline import folder as folders
 from sqa.pipeline.config import PARTS, RunConfig, to_mapping
 from sqa.pipeline.export import Step, steps
-from sqa.pipeline.overrides import Override, load_with, overridden
-from sqa.pipeline.paired import ComparisonRow
-from sqa.pipeline.runner import make_ahead
+from sqa.pipeline.overrides import overridden
 from sqa.results import Frame, Row, Table, frames
 
 if TYPE_CHECKING:
     import pandas
 
     from sqa.api.views import Page
-    from sqa.core.trace import QuestionTrace
+    from sqa.core import QuestionTrace
     from sqa.report.plots import Axes
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqa.core.trace import QuestionTrace
+from sqa.core import QuestionTrace
 from sqa.diagnose.findings import errors_of
-from sqa.files.atomic import write_text
+from sqa.files import write_text
 from sqa.metrics.qa import curve_named
 from sqa.report.figures import log_ranks_at, wins_at
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, style
@@ -21,7 +21,7 @@ from sqa.report.viewer import render
 from sqa.report.viewer_data import page_data
 
 if TYPE_CHECKING:
-    from sqa.pipeline.folder import FinishedRun
+    from sqa.pipeline import FinishedRun
     from sqa.report.plots import Axes
 
 

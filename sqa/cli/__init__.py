@@ -16,10 +16,10 @@ from typer.main import get_command
 
 from sqa import __version__
 from sqa.cli.options import SETTINGS, equip, option, say
+from sqa.core import COMMANDS, ConfigError, SqaError, on_a_screen
 from sqa.core.compute import CHILD
-from sqa.core.errors import ConfigError, SqaError, on_a_screen
 from sqa.core.own import PACKAGES
-from sqa.core.registry import COMMANDS, more_parts
+from sqa.core.registry import more_parts
 
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last
@@ -111,7 +111,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in PACKAGES:
             raise
-        from sqa.core.packages import lacking
+        from sqa.core import lacking
 
         say(lacking(error))
         sys.exit(2)

@@ -12,14 +12,12 @@ from typing import Annotated, Any, Union
 
 import msgspec
 
-from sqa.core import schema
-from sqa.core.errors import ConfigError
+from sqa.core import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, ConfigError, describe, did_you_mean, schema
 from sqa.core.own import OwnPart
-from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, did_you_mean
-from sqa.core.schema import describe
 from sqa.files.yaml_reader import ENTRIES, LIKE
 from sqa.metrics import all_names
-from sqa.pipeline.config import OTHER_LANGUAGES, DatasetConfig, QualityConfig, RunConfig, to_mapping
+from sqa.pipeline import DatasetConfig, QualityConfig, RunConfig, to_mapping
+from sqa.pipeline.config import OTHER_LANGUAGES
 
 KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY, "policy": POLICIES}
 Schema = dict[str, Any]

@@ -29,10 +29,8 @@ from sqa.cli.options import (
     option,
     say,
 )
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core import ConfigError, Registry, SqaError, config_file
 from sqa.core.own import located
-from sqa.core.paths import config_file
-from sqa.core.registry import Registry
 from sqa.results import show, show_lines
 
 evidence_app = typer.Typer(**SETTINGS)
@@ -82,7 +80,7 @@ def ablation(
     store: StoreOption = None,
 ) -> None:
     """Run the paper's ablation: every score over k, with table, figure and report."""
-    from sqa.pipeline.scheduler import scheduled
+    from sqa.pipeline import scheduled
 
     with scheduled(scheduler, runs, store):
         call("experiments.ablation.report:main", config, runs, overrides or (), workers)
@@ -97,7 +95,7 @@ def reproduce(
     store: StoreOption = None,
 ) -> None:
     """Make a figure or table of the paper, computing missing runs first."""
-    from sqa.pipeline.scheduler import scheduled
+    from sqa.pipeline import scheduled
 
     with scheduled(scheduler, runs, store):
         _reproduce(item, config, runs)

@@ -31,8 +31,8 @@ from sqa.cli.runs import set_threads
 from sqa.results import Frame, Table, show, show_lines
 
 if TYPE_CHECKING:
-    from sqa.pipeline.folder import RunFolder as Folder
-    from sqa.pipeline.overrides import Override
+    from sqa.pipeline import Override
+    from sqa.pipeline import RunFolder as Folder
 
 finished_app = typer.Typer(**SETTINGS)
 
@@ -52,8 +52,7 @@ def sweep(
     """Run every combination of values, and compare the scores."""
     set_threads(config, axes)
     from sqa.pipeline import overrides as keys
-    from sqa.pipeline.runner import run_all
-    from sqa.pipeline.scheduler import scheduled
+    from sqa.pipeline import run_all, scheduled
 
     combinations = keys.grid(config, keys.parsed_axes(axes))
     configs = [config for _, config in combinations]
@@ -140,7 +139,7 @@ def export(
     spans of `sqa diagnose` for Pearmut.
     """
     from sqa.pipeline import export as out
-    from sqa.pipeline.folder import open_run
+    from sqa.pipeline import open_run
 
     if to == "pearmut":
         return write_lines([import_module("sqa.diagnose.pearmut").campaign(open_run(run))], output)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperOption
 
-from sqa.core.paths import CONFIGS, config_file
+from sqa.core import CONFIGS, config_file
 from sqa.results import printing, show_lines
 
 SETTINGS: dict[str, Any] = {
@@ -87,7 +87,7 @@ def say(*lines: object) -> None:
 
 def write_lines(lines: Iterable[str], output: Path | None) -> None:
     """Write lines to a file and print its name, or print the lines."""
-    from sqa.files.atomic import write_text
+    from sqa.files import write_text
 
     if output is None:
         sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -20,7 +20,7 @@ from sqa.cli.options import (
     say,
     write_lines,
 )
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa.results import show, show_lines
 
 
@@ -49,12 +49,12 @@ Cache = Annotated[Path | None, option("--cache FILE", "With endpoint: replies; d
 
 def _asking(endpoint: Path | None, limit: int, cache: Path | None) -> tuple[Any, str]:
     """Return a language model that is asked for JSON objects, and its name."""
-    from sqa.files.yaml_reader import read_yaml
+    from sqa.files import read_yaml
     from sqa.net.chat import Budget, CachedChat
     from sqa.net.chat import Cache as Replies
     from sqa.net.endpoint import CHAT, EndpointConfig
     from sqa.net.endpoint import Endpoint as Server
-    from sqa.pipeline.config import load
+    from sqa.pipeline import load
     from sqa.questions.model import Asking
 
     if endpoint is None:
@@ -82,7 +82,8 @@ def show_questions(
 ) -> None:
     """Print a question set as lines, for SimulEval's --source and --target."""
     from sqa.data.datasets import load_questions
-    from sqa.pipeline.export import Part, question_texts
+    from sqa.pipeline import question_texts
+    from sqa.pipeline.export import Part
 
     if pairs and references:
         raise ConfigError("--pairs: already has the references; omit --references")
@@ -114,8 +115,7 @@ def make_questions(
 
     Rules write clozes of names, numbers, dates, roles and negations.  A language model writes questions of any kind.
     """
-    from sqa.files import records
-    from sqa.files.target_words import clean_lines
+    from sqa.files import clean_lines, records
     from sqa.metrics.log_lines import lines_beside
     from sqa.questions.files import languages
     from sqa.questions.make import Maker, make, rule_maker

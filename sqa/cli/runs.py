@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Limit, Overrides, Runs, Workers, option, say
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa.results import Table, show
 
 if TYPE_CHECKING:
-    from sqa.pipeline.config import RunConfig
-    from sqa.pipeline.engine import RunResult
+    from sqa.pipeline import RunConfig, RunResult
 
 runs_app = typer.Typer(**SETTINGS)
 
@@ -45,11 +44,11 @@ def _run(
     path: Path, overrides: list[str] | None, runs: Path, limit: int | None, until: str, workers: int | None
 ) -> RunResult:
     set_threads(path, overrides or ())
-    from sqa.files.store import Store
+    from sqa.files import Store
     from sqa.pipeline import engine
 
     def ahead(work: Any, given: bool, progress: bool) -> None:
-        from sqa.pipeline.runner import make_ahead
+        from sqa.pipeline import make_ahead
 
         make_ahead(work, given, progress, workers)
 
@@ -61,8 +60,8 @@ def set_threads(path: Path, words: Sequence[str]) -> None:
 
     Must be called before numpy and torch are imported, because they read the number on import.
     """
-    from sqa.core.compute import part_names, set_for
-    from sqa.files.yaml_reader import read_yaml
+    from sqa.core import part_names, set_for
+    from sqa.files import read_yaml
 
     given = [word.partition("=") for word in words]
     parts = ("translator", "translator.name", "guesser", "guesser.name", "buzzer", "buzzer.name")
@@ -72,12 +71,12 @@ def set_threads(path: Path, words: Sequence[str]) -> None:
 
 
 def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConfig:
-    from sqa.pipeline.config import load_run, with_limit
+    from sqa.pipeline import load_run, with_limit
 
     if limit is not None and limit < 1:
         raise ConfigError(f"--limit: must be >= 1, got {limit}")
     if overrides:
-        from sqa.pipeline.overrides import load_with, parsed
+        from sqa.pipeline import load_with, parsed
 
         config = load_with(path, parsed(overrides))
     else:

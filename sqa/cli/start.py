@@ -15,9 +15,9 @@ import typer
 
 from sqa import __version__
 from sqa.cli.options import SETTINGS, argument
-from sqa.core.errors import ConfigError
+from sqa.core import ROOT, ConfigError, cache_dir
 from sqa.core.packages import requirements
-from sqa.core.paths import PACKAGE, ROOT, cache_dir
+from sqa.core.paths import PACKAGE
 from sqa.results import Table, show, show_lines
 
 start_app = typer.Typer(**SETTINGS)
@@ -59,7 +59,7 @@ def init(
 
     It has a log with its config, and an example of everything that you can bring yourself.
     """
-    from sqa.files.atomic import write_text
+    from sqa.files import write_text
 
     sources = sorted(path for path in (ROOT / "docs" / "example").iterdir() if path.is_file())
     existing = [str(folder / source.name) for source in sources if (folder / source.name).exists()]

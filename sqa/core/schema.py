@@ -9,8 +9,6 @@
 The loader (sqa/pipeline/config.py), `sqa config keys` and `sqa config schema` read these annotations.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import types

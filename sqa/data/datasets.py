@@ -17,11 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from sqa.core import answers
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
-from sqa.core.schema import SOUGHT
-from sqa.core.types import BLANKLESS, BY_CHARACTER, GREATEST_SMALL, Question
+from sqa.core import BLANKLESS, BY_CHARACTER, DATA, GREATEST_SMALL, SOUGHT, ConfigError, DataError, Question, answers
 from sqa.files import records
 
 Loader = Callable[[], Iterator[Question]]
@@ -139,7 +135,7 @@ def _question(
     """Return a validated question; `where` names file and record in errors."""
     problem, hint, given = "", "", language
     if isinstance(given, str) and not (len(given) == 2 and given.islower()):
-        from sqa.core.languages import code_of
+        from sqa.core import code_of
 
         language = code_of(given)
     if not isinstance(source, list):

@@ -12,13 +12,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from sqa.core.errors import ChecksumError, ConfigError, DataError
-from sqa.core.paths import DATA, cache_dir
-from sqa.core.progress import bar
-from sqa.core.registry import did_you_mean
-from sqa.files.atomic import atomic, file_digest
-from sqa.files.records import converted
-from sqa.files.yaml_reader import parse_yaml
+from sqa.core import DATA, ChecksumError, ConfigError, DataError, bar, cache_dir, did_you_mean
+from sqa.files import converted, file_digest, parse_yaml
+from sqa.files.atomic import atomic
 
 MANIFEST = DATA / "manifest.yaml"
 ATTEMPTS = 4  # attempts per download

@@ -23,11 +23,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta, Struct
 
-from sqa.core.errors import DataError
-from sqa.core.registry import misspelt
+from sqa.core import DataError, misspelt
 from sqa.data import download
-from sqa.files import records
-from sqa.files.atomic import file_digest
+from sqa.files import file_digest, records
 
 IN_MANIFEST = "human-buzzes"
 BeyondEnd = Literal["refuse", "clip"]  # how positions above 1 are treated

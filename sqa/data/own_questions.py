@@ -23,10 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sqa.core import answers, quizbowl
-from sqa.core.errors import DataError
-from sqa.core.registry import did_you_mean
-from sqa.core.types import Asked, Question
+from sqa.core import Asked, DataError, Question, answers, did_you_mean, quizbowl
 from sqa.files import records
 
 HEARD = ("word_times", "recording", "question", "answers", "earliest_answerable")

@@ -24,11 +24,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqa.core.answers import STROKES, key, unmarked
-from sqa.core.errors import ConfigError
-from sqa.core.languages import language_of, marks
-from sqa.core.registry import NoKeys, Registry, did_you_mean
-from sqa.core.types import Question
+from sqa.core import STROKES, ConfigError, NoKeys, Question, Registry, did_you_mean, key, language_of, marks, unmarked
 
 Sentences = tuple[tuple[str, ...], ...]
 Change = Callable[[Question, random.Random], Question]

@@ -19,17 +19,8 @@ from typing import Any
 import numpy as np
 import snowballstemmer
 
-from sqa.core.answers import unmarked
-from sqa.core.errors import DataError
-from sqa.core.languages import language_of, marks
-from sqa.core.paths import DATA
-from sqa.files.model_files import (
-    CONFIG,
-    folder_digest,
-    read_tensors,
-    unpack_integers,
-    unpack_strings,
-)
+from sqa.core import DATA, DataError, language_of, marks, unmarked
+from sqa.files import CONFIG, folder_digest, read_tensors, unpack_integers, unpack_strings
 
 KIND, VERSION = "alignment-priors", 1
 PREFIX = "align-"  # prefix of bundled folder names

@@ -12,9 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sqa.core.errors import DataError
-from sqa.core.languages import marks
-from sqa.core.types import BLANKLESS, BY_CHARACTER
+from sqa.core import BLANKLESS, BY_CHARACTER, DataError, marks
 
 if TYPE_CHECKING:
     from sentence_splitter import SentenceSplitter
@@ -43,7 +41,7 @@ def _splitter(language: str) -> SentenceSplitter:
 
 def _continues(language: str, left: list[str], right: list[str]) -> bool:
     """Return True if the cut between `left` and `right` falls inside a sentence."""
-    from sqa.core.languages import language_of
+    from sqa.core import language_of
 
     last = left[-1].lstrip("\"'“„«([¿¡")
     if last.endswith(".") and last[:-1] in language_of(language).abbreviations:

@@ -16,9 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from sqa.core import answers
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.languages import code_of
+from sqa.core import ConfigError, DataError, answers, code_of
 from sqa.data import download, sentences
 from sqa.files import records
 

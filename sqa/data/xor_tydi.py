@@ -17,8 +17,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from sqa.core.errors import DataError
-from sqa.core.types import Question
+from sqa.core import DataError, Question
 from sqa.data import download
 from sqa.files import records
 

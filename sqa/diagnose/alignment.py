@@ -21,13 +21,10 @@ from typing import Protocol, TypeVar
 import numpy as np
 from msgspec import MsgspecError, convert, to_builtins
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Floats
+from sqa.core import ConfigError, DataError, Floats
 from sqa.data.priors import Priors, bundled_priors
 from sqa.diagnose.hmm import Links, draw
-from sqa.files.atomic import write_text
-from sqa.files.records import parse_json
-from sqa.files.store import digest
+from sqa.files import digest, parse_json, write_text
 
 VERSION = 2  # increase when the numbers change
 SEEDS = (0, 1, 2, 3)

@@ -16,13 +16,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
-from sqa.core.types import Floats
+from sqa.core import DATA, ConfigError, DataError, Floats
 from sqa.diagnose.alignment import Alignment, Words, cached
 from sqa.diagnose.signals import GROUPS, WordScores, word_signals
-from sqa.files.records import parse_json
-from sqa.files.store import digest
+from sqa.files import digest, parse_json
 
 FILE = "detector.json"
 PREFIX = "errors-"  # prefix of the bundled folders' names

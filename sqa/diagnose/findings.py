@@ -7,12 +7,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError
-from sqa.core.registry import SCORERS, did_you_mean
+from sqa.core import ConfigError, did_you_mean
+from sqa.core.registry import SCORERS
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import WordScorer, load_detector
 from sqa.diagnose.step_errors import KINDS, TARGET, Finding, StepErrors, ranked, step_errors
-from sqa.pipeline.folder import FinishedRun, open_run
+from sqa.pipeline import FinishedRun, open_run
 from sqa.results import Table, show
 
 HEADER = tuple(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqa.core.types import Floats
+from sqa.core import Floats
 from sqa.data.priors import Priors, form, similar
 
 if TYPE_CHECKING:

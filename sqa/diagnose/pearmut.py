@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from sqa.core.trace import QuestionTrace, final_steps
+from sqa.core import QuestionTrace, final_steps
 from sqa.diagnose.findings import AUTO, findings_of
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding
 from sqa.metrics.measure import sentence_references
-from sqa.pipeline.folder import FinishedRun
+from sqa.pipeline import FinishedRun
 
 KINDS = ("hallucination", "omission")  # a drop has no span, because its word may be right
 INFO = {"assignment": "task-based", "protocol": "ESA"}

@@ -15,14 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from snowballstemmer import stemmer
 
-from sqa.core.answers import unmarked
-from sqa.core.errors import DataError
-from sqa.core.languages import language_of
-from sqa.core.paths import DATA
-from sqa.core.types import Floats
+from sqa.core import DATA, DataError, Floats, language_of, unmarked
 from sqa.data.priors import bundled_priors, folded, form, is_content, similar, strip_edges
 from sqa.diagnose.alignment import Alignment, Evidence, Words
-from sqa.files.model_files import read_tensors, unpack_integers, unpack_strings
+from sqa.files import read_tensors, unpack_integers, unpack_strings
 
 FOLDER = DATA / "models" / "bm25"
 KIND, VERSION = "bm25", 1

@@ -37,10 +37,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from sqa.core.errors import ConfigError
-from sqa.core.schema import Count, Positive, checked
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Floats
+from sqa.core import ConfigError, Count, Floats, Positive, QuestionTrace, checked
 from sqa.data.priors import folded, is_content, strip_edges
 from sqa.diagnose.alignment import Aligner, Alignment
 from sqa.diagnose.detector import WordJudge

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 
 if TYPE_CHECKING:
     from torch.nn import Embedding

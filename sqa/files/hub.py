@@ -16,9 +16,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import need
-from sqa.core.paths import DATA
+from sqa.core import DATA, ConfigError, DataError, need
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import check_weights
 from sqa.files.records import converted, json_document

@@ -16,9 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from sqa.core.errors import DataError
-from sqa.core.registry import misspelt
-from sqa.core.schema import Whole
+from sqa.core import DataError, Whole, misspelt
 from sqa.files.records import converted
 
 Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]

@@ -15,10 +15,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
-from sqa.core.registry import did_you_mean
-from sqa.core.schema import SOUGHT
+from sqa.core import DATA, SOUGHT, ConfigError, DataError, did_you_mean
 from sqa.files.atomic import joined_digest, locked, write_bytes
 from sqa.files.records import parse_json
 
@@ -72,7 +69,7 @@ def _unpacked(file: Path) -> bytes:
 
     Raises DataError if it is damaged, states no size, or unpacks to more than MAX_RATIO times its own size.
     """
-    from sqa.core.packages import need
+    from sqa.core import need
 
     need("zstandard", str(file))
     import zstandard

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 
-from sqa.core import answers
-from sqa.core.errors import DataError
+from sqa.core import DataError, answers
 
 T = TypeVar("T")
 Packing = tuple[str, Callable[[], Any], type[Exception]]  # name, function that starts a frame, its error class
@@ -168,7 +167,7 @@ _GZIP: Packing = ("gzip", lambda: zlib.decompressobj(wbits=zlib.MAX_WBITS | 16),
 
 
 def _zstd(path: Path) -> Packing:
-    from sqa.core.packages import need
+    from sqa.core import need
 
     need("zstandard", str(path))
     import zstandard

@@ -27,10 +27,9 @@ from msgspec import ValidationError, convert
 from msgspec.json import encode
 from numpy.typing import NDArray
 
+from sqa.core import DataError, Question, QuestionTrace, Table, TraceError
 from sqa.core import trace as tr
-from sqa.core.errors import DataError, TraceError
-from sqa.core.trace import SCHEMA_VERSION, Column, QuestionTrace, Schema, Table
-from sqa.core.types import Question
+from sqa.core.trace import SCHEMA_VERSION, Column, Schema
 from sqa.files.atomic import locked, write_bytes
 from sqa.files.records import parse_json
 

@@ -29,7 +29,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 from unicodedata import is_normalized, normalize
 
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.files.logs import Pieces
 from sqa.files.records import numbered
 

@@ -18,9 +18,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from sqa.core.errors import ConfigError
-from sqa.core.registry import did_you_mean
-from sqa.core.schema import kind_of
+from sqa.core import ConfigError, did_you_mean, kind_of
 from sqa.files.records import GREATEST_WHOLE
 
 MAX_TEXT = 4 << 20  # characters of a document

@@ -22,16 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sqa.core import own
+from sqa.core import QUALITY, BuiltMetric, Floats, Metric, QuestionTrace, beside, own
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.paths import beside
-from sqa.core.registry import QUALITY
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import BuiltMetric, Floats, Metric
 from sqa.metrics.latency import FORMULAS, family_of
 from sqa.metrics.measure import ALIASES, SIGN, Family, Measure
 
-PRINTED = ("empty-questions", "empty-sentences", "unknown-pages", "answered-questions")  # further lines of every report
+# Further lines of every report.
+PRINTED: tuple[str, ...] = ("empty-questions", "empty-sentences", "unknown-pages", "answered-questions")
 _QA, _TEXTS, _ANSWERED = "sqa.metrics.qa", "sqa.metrics.quality", "sqa.questions.measures"
 TARGETS: dict[str, str] = {  # base -> "module:attribute" of the metric, which declares its `Family`
     "ew": f"{_QA}:ExpectedWins",

@@ -21,9 +21,7 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from msgspec import to_builtins
 
-from sqa.core.errors import DataError
-from sqa.core.schema import Count, Whole, checked
-from sqa.core.types import Bools, Floats
+from sqa.core import Bools, Count, DataError, Floats, Whole, checked
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import BeyondEnd, Buzzes
 from sqa.metrics.qa import CURVE_KIND, CURVE_VERSION, AnyCurve, Curve, Knots, MonotoneCurve, identified

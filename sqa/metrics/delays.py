@@ -6,8 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from sqa.core.errors import DataError
-from sqa.core.types import Floats, Ints
+from sqa.core import DataError, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

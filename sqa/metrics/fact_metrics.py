@@ -17,8 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from sqa.core.trace import QuestionTrace, final_steps
-from sqa.core.types import Floats
+from sqa.core import Floats, QuestionTrace, final_steps
 from sqa.metrics.measure import Family, MeanMetric, choices, lines
 from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
 

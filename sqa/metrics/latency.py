@@ -26,9 +26,7 @@ from functools import partial
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Bools, Floats, Ints
+from sqa.core import Bools, ConfigError, Floats, Ints, NotComputable, QuestionTrace
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
 from sqa.metrics.measure import Family, MeanMetric, Parameter, sentence_references
 

@@ -50,9 +50,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import need
-from sqa.core.types import Floats
+from sqa.core import ConfigError, DataError, Floats, need
 from sqa.metrics import latency
 from sqa.metrics.delays import Delays
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention

@@ -9,12 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta, field, structs
 
-from sqa.core.errors import DataError
-from sqa.core.schema import Whole
-from sqa.core.types import Bools, Floats
-from sqa.files import records
-from sqa.files.logs import Kind, LogLine, kind_of, log_line
-from sqa.files.target_words import check_plain, log_rows
+from sqa.core import Bools, DataError, Floats, Whole
+from sqa.files import LogLine, kind_of, log_line, log_rows, records
+from sqa.files.logs import Kind
+from sqa.files.target_words import check_plain
 from sqa.metrics.delays import Delays, pack
 
 EOS = "</s>"

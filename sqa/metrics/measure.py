@@ -25,10 +25,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sqa.core.errors import NotComputable
-from sqa.core.significance import ratio, ratio_many
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import BuiltMetric, Floats, Kind, Question
+from sqa.core import BuiltMetric, Floats, Kind, NotComputable, Question, QuestionTrace, ratio, ratio_many
 
 KEPT = 50  # guesses per step that a run stores
 SIGN, ALIASES = "@", "@aliases"  # separator of variants; variant that matches answers as Quizbowl does (`ByAliases`)
@@ -271,7 +268,7 @@ class ByAliases(MeanMetric):
 
     @property
     def rule(self) -> Any:
-        from sqa.core.quizbowl import bundled  # imported here, since most runs need no tables
+        from sqa.core import bundled  # imported here, since most runs need no tables
 
         return bundled()
 

@@ -21,11 +21,8 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 from msgspec import Meta, Struct, structs
 
-from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.significance import ratio
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Bools, Floats, Ints
-from sqa.files.records import converted, json_document
+from sqa.core import Bools, ConfigError, DataError, Floats, Ints, NotComputable, QuestionTrace, ratio
+from sqa.files import converted, json_document
 from sqa.metrics.measure import KEPT, Family, MeanMetric, Parameter, choices
 
 # ------------------------------------------------------------------------------------------------------------- curves

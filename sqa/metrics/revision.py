@@ -6,7 +6,7 @@ The metric is from Arivazhagan et al. 2020 ("Re-translation versus streaming for
 that the system only appends; 1 means one retracted word per final word.
 """
 
-from sqa.core.trace import QuestionTrace
+from sqa.core import QuestionTrace
 from sqa.metrics.measure import Family
 
 

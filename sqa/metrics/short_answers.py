@@ -24,8 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqa.core.errors import DataError, NotComputable
-from sqa.core.types import Floats
+from sqa.core import DataError, Floats, NotComputable
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")

@@ -27,7 +27,7 @@ from itertools import accumulate, groupby, pairwise
 
 import numpy as np
 
-from sqa.core.types import Floats
+from sqa.core import Floats
 from sqa.metrics.delays import Delays, divide, running_maximum
 
 SPEECH_TOKEN = 300.0  # ms

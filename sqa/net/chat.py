@@ -23,9 +23,8 @@ from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
-from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.paths import cache_dir
-from sqa.files.store import digest
+from sqa.core import ConfigError, DataError, SqaError, cache_dir
+from sqa.files import digest
 
 THINKING = "thinking"  # `Reply.finish` of a reply that has thoughts but no text
 

@@ -21,10 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from sqa.core.errors import ConfigError, SqaError
-from sqa.core.packages import need
-from sqa.core.schema import Count, NotNegative, Positive, Whole, checked
-from sqa.files.store import digest
+from sqa.core import ConfigError, Count, NotNegative, Positive, SqaError, Whole, checked, need
+from sqa.files import digest
 from sqa.net.chat import THINKING, Budget, EndpointError, Prompt, Reply, url_problems, without_secret
 
 if TYPE_CHECKING:

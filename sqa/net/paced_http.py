@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from sqa.core.errors import SqaError
-from sqa.files.records import parse_json
+from sqa.core import SqaError
+from sqa.files import parse_json
 from sqa.net.chat import Budget, EndpointError, Halted
 
 if TYPE_CHECKING or int(openai.__version__.partition(".")[0]) < 3:

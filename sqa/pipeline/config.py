@@ -19,14 +19,13 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 
 from msgspec import ValidationError, convert
 
-from sqa.core import own
-from sqa.core.errors import ConfigError
+from sqa.core import DATA, SOUGHT, ConfigError, Count, File, Whole, beside, checked, describe, kind_of, own
 from sqa.core.own import OwnPart
-from sqa.core.paths import DATA, beside
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
-from sqa.core.schema import SOUGHT, Count, File, Whole, checked, describe, keys, kind_of
+from sqa.core.schema import keys
+from sqa.files import name_of, read_yaml
 from sqa.files.records import GREATEST_WHOLE
-from sqa.files.yaml_reader import mapping_in, name_of, read_yaml
+from sqa.files.yaml_reader import mapping_in
 
 C = TypeVar("C")
 

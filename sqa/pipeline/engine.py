@@ -28,17 +28,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sqa import metrics as metric_names
+from sqa.core import QuestionTrace, Score, Table, bar
+from sqa.core import key as answer_key
 from sqa.core import trace as tr
 from sqa.core import types as contracts
-from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, DataError, NotComputable, SqaError, TraceError, in_a_line
 from sqa.core.own import BUILT, short
-from sqa.core.progress import bar
 from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS, Registry
-from sqa.core.trace import QuestionTrace, Score, Table
 from sqa.core.types import Buzz, Buzzer, Emission, Guess, Guesser, Metric, Question, Translator
 from sqa.data.datasets import load_questions
-from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_rows
+from sqa.files import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_rows
 from sqa.metrics.measure import KEPT as N_GUESSES
 from sqa.pipeline.config import ComponentConfig, DatasetConfig, QualityConfig, RunConfig
 

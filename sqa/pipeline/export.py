@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
-from sqa.core.errors import NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Question
+from sqa.core import NotComputable, Question, QuestionTrace
 from sqa.data.own_questions import record_of
 from sqa.metrics.measure import sentence_references
 

@@ -12,12 +12,10 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct, ValidationError, convert
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import SCORES, scores_rows
-from sqa.core.types import Question
-from sqa.files.atomic import bytes_digest
-from sqa.files.records import parse_json
-from sqa.files.store import Store, Traces, blocks_of, read_table
+from sqa.core import ConfigError, DataError, Question, scores_rows
+from sqa.core.trace import SCORES
+from sqa.files import Store, Traces, blocks_of, bytes_digest, parse_json
+from sqa.files.store import read_table
 from sqa.pipeline.config import RunConfig, run_in
 from sqa.pipeline.engine import BLOCK_SIZE, EMPTY_SENTENCES
 from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, STATS, SUMMARY, stamp

@@ -15,12 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqa.core import own
-from sqa.core.errors import ConfigError
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, did_you_mean
-from sqa.core.types import Buzzer, Guesser, Translator
-from sqa.files.store import digest
-from sqa.files.yaml_reader import is_config, name_of, parse_yaml, read_yaml
+from sqa.core import BUZZERS, GUESSERS, TRANSLATORS, Buzzer, ConfigError, Guesser, Translator, did_you_mean, own
+from sqa.files import digest, is_config, name_of, parse_yaml, read_yaml
 from sqa.pipeline import config as loading
 from sqa.pipeline.config import PARTS, C, ComponentConfig, RunConfig, load_run, read_parts
 

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from sqa import metrics as metric_names
+from sqa.core import QUALITY, ConfigError, Floats, NotComputable, bootstrap_many, did_you_mean
 from sqa.core.differences import compare_levels, compare_many
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.registry import QUALITY, did_you_mean
-from sqa.core.significance import bootstrap_many
-from sqa.core.types import Floats
 from sqa.metrics.quality.text_metric import saved
 from sqa.pipeline.config import PARTS, to_mapping
 from sqa.pipeline.engine import RunResult

@@ -21,8 +21,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple, Protocol
 
-from sqa.core.compute import QUOTA, set_for, set_threads
-from sqa.core.errors import RemoteProtocolError
+from sqa.core import RemoteProtocolError, set_for
+from sqa.core.compute import QUOTA, set_threads
 
 DEATHS = 3  # dead workers that a command tolerates
 FIRST = 1 << 31  # bytes per worker assumed before the first measurement

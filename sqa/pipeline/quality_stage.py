@@ -7,15 +7,10 @@ translation and human translation, sentence by sentence if the sentences are pai
 only once across all runs.  A refusal or a failure is a `Score` with the reason, never a number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqa.core.errors import NotComputable, SqaError, in_a_line
-from sqa.core.progress import bar
-from sqa.core.trace import QuestionTrace, Score, table_of
-from sqa.core.types import BuiltMetric, TextMetric
-from sqa.files.store import Stage, Store
+from sqa.core import BuiltMetric, NotComputable, QuestionTrace, Score, SqaError, TextMetric, bar, in_a_line, table_of
+from sqa.files import Stage, Store
 from sqa.metrics.quality.text_metric import Segment, not_computed, segment_of
 
 CHUNK = 16  # segments between two saves of scores

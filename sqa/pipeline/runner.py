@@ -9,8 +9,6 @@ workers are processes on this machine (sqa/pipeline/pool.py), or Dask's inside `
 processed in this process, which is faster than starting a worker.
 """
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -20,12 +18,10 @@ from functools import lru_cache, partial
 from multiprocessing import current_process
 from pathlib import Path
 
-from sqa.core.compute import usable
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.progress import bar
+from sqa.core import ConfigError, DataError, Question, bar, usable
 from sqa.core.registry import model_size
-from sqa.core.types import ChecksTexts, Question
-from sqa.files.store import Store, blocks_of, dataset_fingerprint, digest
+from sqa.core.types import ChecksTexts
+from sqa.files import Store, blocks_of, dataset_fingerprint, digest
 from sqa.pipeline.config import RunConfig, to_mapping
 from sqa.pipeline.engine import BLOCK_SIZE, FEW, Parts, Work, run
 from sqa.pipeline.folder import RunFolder, read

@@ -16,13 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from sqa import __version__
-from sqa.core.errors import NotComputable, RemoteProtocolError
-from sqa.core.significance import bootstrap
+from sqa.core import NotComputable, RemoteProtocolError, bootstrap
 from sqa.core.trace import scores_table
-from sqa.files.atomic import bytes_digest, locked, write_bytes
-from sqa.files.records import parse_json
+from sqa.files import bytes_digest, dump_yaml, locked, parse_json, write_bytes
 from sqa.files.store import table_bytes
-from sqa.files.yaml_reader import dump_yaml
 from sqa.metrics import PRINTED
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.engine import ANSWERED, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
@@ -152,7 +149,7 @@ def places(config: object, key: str = "") -> dict[str, str]:
     """Return the device and element type, such as "cpu float32", of each part with weights, by its key."""
     found: dict[str, str] = {}
     if hasattr(config, "ARITHMETIC"):
-        from sqa.files.devices import place
+        from sqa.files import place
 
         found[key] = " ".join(place(config))
     inner: Any = enumerate(config) if isinstance(config, (tuple, list)) else ()

@@ -28,10 +28,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
 
-from sqa.core.errors import ConfigError, RemoteProtocolError
-from sqa.core.packages import need
-from sqa.core.schema import Count, checked
-from sqa.files.store import Store
+from sqa.core import ConfigError, Count, RemoteProtocolError, checked, need
+from sqa.files import Store
 from sqa.pipeline.config import load
 from sqa.pipeline.pool import Call, Measured, Pool, Running
 

@@ -14,15 +14,9 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from sqa.core.answers import key
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.languages import code_of
+from sqa.core import DATA, Buzz, ConfigError, DataError, Question, code_of, key
 from sqa.core.own import short
-from sqa.core.paths import DATA
-from sqa.core.types import Buzz, Question
-from sqa.files.atomic import write_bytes
-from sqa.files.records import parse_json
-from sqa.files.store import Stage, Store
+from sqa.files import Stage, Store, parse_json, write_bytes
 from sqa.pipeline.config import OTHER_LANGUAGES
 from sqa.results import Row
 

@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.metrics.quality.facts import judge
 from sqa.questions.files import QuestionFile, TextQuestion, reference_digest
 from sqa.questions.make import Reader

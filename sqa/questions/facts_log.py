@@ -15,10 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sqa.core.errors import DataError, NotComputable
-from sqa.core.languages import every
-from sqa.core.significance import bootstrap
-from sqa.core.types import Floats
+from sqa.core import DataError, Floats, NotComputable, bootstrap, every
 from sqa.metrics.fact_metrics import OF_LOGS, Side, fact_stats
 from sqa.metrics.quality.facts import Judged, judge
 from sqa.questions.files import languages as codes_of

@@ -13,10 +13,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, structs
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.languages import certain, code_of
-from sqa.files.atomic import bytes_digest, write_text
-from sqa.files.records import converted, numbered_lines
+from sqa.core import ConfigError, DataError, certain, code_of
+from sqa.files import bytes_digest, converted, numbered_lines, write_text
 
 VERSION = 2  # increase when the same texts give other questions
 DIGITS = 12  # digits of digests

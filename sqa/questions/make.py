@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa.questions.files import VERSION, QuestionFile, TextQuestion, languages
 from sqa.questions.rules import ENGLISH, KINDS, Rules, clozes, located, negated, no_names, roles
 

@@ -27,12 +27,8 @@ from typing import Literal
 
 import numpy as np
 
-from sqa.core.differences import compare_many
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.languages import code_of
+from sqa.core import ConfigError, Floats, NotComputable, QuestionTrace, code_of, compare_many
 from sqa.core.significance import Interval, Mean, bootstrap, bootstrap_band, mean_curve
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Floats
 from sqa.metrics.measure import Family, MeanMetric, choices
 from sqa.metrics.quality.facts import lexicon_digest
 from sqa.questions.ask import EARLY, Answered, Asked, answers_of

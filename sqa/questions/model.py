@@ -15,9 +15,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 
-from sqa.core.errors import ConfigError
-from sqa.core.languages import language_of
-from sqa.core.quizbowl import takes
+from sqa.core import ConfigError, language_of, takes
 from sqa.net.chat import LanguageModel, Reply
 from sqa.questions.ask import CHECKS
 from sqa.questions.files import TextQuestion

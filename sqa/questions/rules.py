@@ -18,8 +18,7 @@ from itertools import accumulate, compress, pairwise
 
 from msgspec import structs
 
-from sqa.core.languages import language_of
-from sqa.core.types import BLANKLESS
+from sqa.core import BLANKLESS, language_of
 from sqa.metrics.quality.facts import Fact, Text, counterpart, extract, find
 from sqa.metrics.quality.names import ends_sentence, negations
 from sqa.questions.files import TextQuestion, reference_digest

@@ -18,15 +18,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from sqa.core.errors import DataError
-from sqa.core.trace import QuestionTrace
-from sqa.files import records
-from sqa.files.logs import kind_of, names_audio
-from sqa.files.target_words import Cleaner, clean_lines
+from sqa.core import DataError, QuestionTrace
+from sqa.files import Cleaner, clean_lines, kind_of, records
+from sqa.files.logs import names_audio
 from sqa.metrics.fact_metrics import written
 from sqa.metrics.latency_log import Segments, resegmented
 from sqa.metrics.log_lines import EOS, lines_beside, read_log
-from sqa.pipeline.folder import open_run
+from sqa.pipeline import open_run
 from sqa.questions.rules import words_of
 
 Unit = Literal["words", "seconds", ""]  # "": unknown

@@ -32,10 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.registry import did_you_mean
-from sqa.core.significance import Interval, bootstrap_band
-from sqa.core.types import BuiltMetric, Metric
+from sqa.core import BuiltMetric, ConfigError, Interval, Metric, NotComputable, bootstrap_band, did_you_mean
 from sqa.pipeline import folder as folders
 from sqa.pipeline import paired
 from sqa.report.data import check_distinct

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from sqa import results
-from sqa.core.errors import ConfigError
-from sqa.files.atomic import write_text
+from sqa.core import ConfigError
+from sqa.files import write_text
 from sqa.metrics.curve_fit import GRID, FitConfig, Fitted, fit, summary
 from sqa.metrics.qa import CURVES
 from sqa.questions.ask import Asked

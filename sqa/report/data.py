@@ -12,18 +12,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from sqa.core.differences import holm
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core import FULL, ConfigError, DataError, K, SqaError, did_you_mean, holm
 from sqa.core.own import short
-from sqa.core.registry import did_you_mean
-from sqa.core.schema import FULL, K
-from sqa.files.store import Store, digest
+from sqa.files import Store, digest
+from sqa.pipeline import ComparisonRow, RunFolder, paired, saving
 from sqa.pipeline import folder as runs
-from sqa.pipeline import paired, saving
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
 from sqa.pipeline.engine import ANSWERED
-from sqa.pipeline.folder import RunFolder
-from sqa.pipeline.paired import ComparisonRow
 from sqa.results import Row, Table
 
 _TRAINING = re.compile(

@@ -14,14 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqa.core.answers import is_right
+from sqa.core import FULL, QuestionTrace, bootstrap_band, is_right, mean_curve, means, need, order
 from sqa.core.errors import ConfigError, NotComputable, SqaError
-from sqa.core.packages import need
-from sqa.core.schema import FULL, order
-from sqa.core.significance import bootstrap_band, mean_curve, means
-from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import curve_named, log_reciprocal_rank
-from sqa.pipeline.folder import open_run
+from sqa.pipeline import open_run
 from sqa.report.data import Gap, Reported, described, one_line, over_trainings, untrained
 from sqa.report.plots import PAGE, Drawn, Panel, finish, lines, over_k
 from sqa.results import Frame, Row, Table, row_of

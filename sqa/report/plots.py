@@ -16,9 +16,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sqa.core.errors import DataError
-from sqa.core.schema import order as order
-from sqa.files.atomic import atomic, write_text
+from sqa.core import DataError
+from sqa.core import order as order
+from sqa.files import write_text
+from sqa.files.atomic import atomic
 from sqa.results import Table
 
 if TYPE_CHECKING:

@@ -21,14 +21,11 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from sqa import __version__
+from sqa.core import QUALITY
 from sqa.core.differences import DIFFERING
-from sqa.core.registry import QUALITY
-from sqa.files.atomic import write_text
-from sqa.files.yaml_reader import dump_yaml
+from sqa.files import dump_yaml, write_text
 from sqa.metrics import TARGETS
-from sqa.pipeline.config import to_mapping
-from sqa.pipeline.paired import ComparisonRow
-from sqa.pipeline.saving import COUNTED, RESAMPLES
+from sqa.pipeline import COUNTED, RESAMPLES, ComparisonRow, to_mapping
 from sqa.report.data import Component, Gap, Reported, changes, compared, described, groups_of, read_runs
 from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain

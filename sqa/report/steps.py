@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sqa.core.trace import QuestionTrace
+from sqa.core import QuestionTrace
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding, StepErrors
 from sqa.report.plots import COLOURS, GREY, PAGE, canvas
 

@@ -17,10 +17,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sqa.core.errors import ConfigError
-from sqa.core.registry import did_you_mean
-from sqa.files.atomic import write_text
-from sqa.pipeline.folder import FinishedRun, open_run
+from sqa.core import ConfigError, did_you_mean
+from sqa.files import write_text
+from sqa.pipeline import FinishedRun, open_run
 from sqa.pipeline.paired import on_other_questions
 from sqa.report.data import check_distinct
 from sqa.report.html import page_file, rendered, source_hash

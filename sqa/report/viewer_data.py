@@ -32,9 +32,7 @@ from typing import Any
 import numpy as np
 
 from sqa import __version__
-from sqa.core.errors import SqaError
-from sqa.core.registry import BUZZERS
-from sqa.core.trace import QuestionTrace
+from sqa.core import BUZZERS, QuestionTrace, SqaError
 from sqa.data.priors import is_content
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
@@ -42,8 +40,7 @@ from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.fact_metrics import summary_of
 from sqa.metrics.qa import curve_named
-from sqa.pipeline.engine import Parts
-from sqa.pipeline.folder import FinishedRun, read
+from sqa.pipeline import FinishedRun, Parts, read
 from sqa.questions.measures import summary_of as answerable
 from sqa.report.data import described, doubt, run_names
 

@@ -29,10 +29,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.progress import bar
+from sqa.core import ConfigError, DataError, NotComputable, bar
+from sqa.files import check_weights
 from sqa.files.atomic import atomic
-from sqa.files.model_files import check_weights
 
 
 class Checkpoints:

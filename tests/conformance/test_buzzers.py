@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sqa.core.registry import BUZZERS, GUESSERS
-from sqa.core.types import Guess
+from sqa.core import BUZZERS, GUESSERS, Guess
 from sqa.data.datasets import load_questions
 
 PAGE = "Spain"

@@ -13,9 +13,9 @@ from stand_ins import quality_models
 from stand_ins.declarations import TABLE
 from stand_ins.second_device import as_cuda
 
-from sqa.core.types import Question
+from sqa.core import Question
 from sqa.metrics.quality.text_metric import Segment
-from sqa.pipeline.engine import stream
+from sqa.pipeline import stream
 from tests.conformance.test_keys import PARTS, class_of, config_of, flat, part_of, places, surroundings
 
 __all__ = ["places", "surroundings"]  # fixtures

@@ -8,9 +8,8 @@ from stand_ins.declarations import TABLE, filled
 from stand_ins.keyed_parts import LESSONS, Places
 
 from guessers.retrieval.bm25 import Index
-from sqa.core.errors import ConfigError
-from sqa.core.registry import GUESSERS
-from sqa.core.types import Guesser, IncrementalGuesser
+from sqa.core import GUESSERS, ConfigError, Guesser
+from sqa.core.types import IncrementalGuesser
 from sqa.data.datasets import load_questions
 
 N = 50

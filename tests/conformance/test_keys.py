@@ -19,12 +19,10 @@ from guessers.elastic import guesser as elastic
 from smt.engines.pretrained import Pretrained
 from smt.policies.prefixes import PolicyTranslator
 from smt.statistical import pbmt as statistical
-from sqa.core.errors import ConfigError
+from sqa.core import QUALITY, ROOT, ConfigError
 from sqa.core.own import OwnPart
-from sqa.core.paths import ROOT
-from sqa.core.registry import QUALITY
 from sqa.metrics.quality import text_model
-from sqa.pipeline.config import ComponentConfig, Reader
+from sqa.pipeline import ComponentConfig, Reader
 from sqa.pipeline.engine import stage_of
 
 PARTS = [(kind, name) for kind, registry in REGISTRIES.items() for name in registry.names()]

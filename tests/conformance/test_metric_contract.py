@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Asked, Buzz, Emission, Guess, Kind, Question
+from sqa.core import Asked, Buzz, ConfigError, Emission, Guess, Kind, NotComputable, Question, QuestionTrace
 from sqa.metrics import DEFAULT, PRINTED, TARGETS, all_names, build, family, parse, problems
 from sqa.metrics.measure import KEPT, NEEDS, Measure
 

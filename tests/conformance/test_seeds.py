@@ -19,10 +19,9 @@ from guessers.rerank import train as fitting
 from smt.lm.adapter import adapt, factors
 from smt.lm.network import CausalLM
 from smt.training.lexical_lines import back_translate_lexically
-from sqa.core.differences import permuted_sums
-from sqa.core.significance import bootstrap_band, mean_curve, means
+from sqa.core import bootstrap_band, mean_curve, means, permuted_sums
 from sqa.data.texts import Tossup
-from sqa.files.devices import Arithmetic
+from sqa.files import Arithmetic
 
 VALUES = np.random.default_rng(7).random((20, 3))
 TOSSUPS = [Tossup(f"made-{i}", f"one two three four {i}", "Oslo", "", "Oslo", "made", None) for i in range(60)]

@@ -17,9 +17,10 @@ from smt.lm import causal_lm as lm
 from smt.lm.adapter import load_adapter
 from smt.lm.word_scores import LmScorer
 from smt.models.waitk_translator import WaitKConfig, build
-from sqa.core.paths import DATA
-from sqa.files.model_files import content, files_digest, model_files
-from sqa.pipeline.engine import CountedSource
+from sqa.core import DATA
+from sqa.files import content
+from sqa.files.model_files import files_digest, model_files
+from sqa.pipeline import CountedSource
 
 TABLES = tables_of(__file__)
 

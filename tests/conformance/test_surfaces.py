@@ -11,9 +11,9 @@ from outcome import process
 from tables import tables_of
 
 import sqa
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 from sqa.data.datasets import load_questions
-from sqa.files.yaml_reader import dump_yaml
+from sqa.files import dump_yaml
 
 TABLES = tables_of(__file__)
 

@@ -13,11 +13,9 @@ from stand_ins.declarations import TABLE, filled
 from stand_ins.keyed_parts import Places
 from tables import tables_of
 
-from sqa.core.registry import TRANSLATORS
-from sqa.core.trace import check_emissions
+from sqa.core import TRANSLATORS, check_emissions
 from sqa.data.datasets import load_questions
-from sqa.pipeline.config import Reader
-from sqa.pipeline.engine import stream
+from sqa.pipeline import Reader, stream
 
 TABLES = tables_of(__file__)
 

@@ -11,8 +11,7 @@ import yaml
 from small_ablation import write_small_ablation
 from tables import tables_of
 
-from sqa.core.paths import ROOT
-from sqa.core.types import Question
+from sqa.core import ROOT, Question
 from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sqa import cli
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
 PAGES += sorted((ROOT / "docs").glob("*.md"))

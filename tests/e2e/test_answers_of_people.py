@@ -6,7 +6,7 @@ from pathlib import Path
 
 from own_layouts import played, write
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 
 def test_recorded_answers_of_people_make_a_run(tmp_path: Path) -> None:

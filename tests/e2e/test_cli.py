@@ -15,11 +15,7 @@ from small_runs import PARTS
 
 from sqa import __version__
 from sqa.cli import start
-from sqa.core.errors import NotComputable
-from sqa.core.paths import ROOT
-from sqa.core.registry import COMMANDS
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import COMMANDS, ROOT, Emission, NotComputable, Question, QuestionTrace
 from sqa.pipeline.export import submission_lines
 
 

@@ -13,11 +13,11 @@ import pytest
 from refusals import refused
 from stand_ins.viewer_runs import RECORDS, make
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
 from sqa.diagnose.signals import WordScores
-from sqa.pipeline.folder import open_run
+from sqa.pipeline import open_run
 from sqa.report import viewer
 from sqa.results import printing
 

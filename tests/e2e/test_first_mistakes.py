@@ -10,9 +10,8 @@ from outcome import Command
 
 import sqa
 from sqa import cli
-from sqa.core.errors import SqaError
-from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import parse_yaml
+from sqa.core import ROOT, SqaError
+from sqa.files import parse_yaml
 
 LOG = ROOT / "docs" / "example" / "instances.log"
 TABLE = parse_yaml(Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8"))

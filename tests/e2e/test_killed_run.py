@@ -15,7 +15,7 @@ from doubles import write_questions
 from outcome import PROCESSES, silent
 from small_runs import PARTS
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 QUESTIONS = 200  # four blocks
 

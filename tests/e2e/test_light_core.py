@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from outcome import Command, process
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 HEAVY = "torch numba scipy sentencepiece matplotlib transformers starlette uvicorn pandas pyarrow".split()
 UNPACKS = "zstandard"  # unpacks models; required by the phrase-based translator

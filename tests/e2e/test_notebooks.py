@@ -10,7 +10,7 @@ import pandas
 import pytest
 from needs import require
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGEST = 150_000  # maximum number of characters of a notebook, including outputs

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from documented.pages import blocks
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 PAGE = (ROOT / "docs" / "own_parts.md").read_text("utf-8")
 EXAMPLE = ROOT / "docs" / "example"

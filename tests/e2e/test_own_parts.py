@@ -9,10 +9,9 @@ from refusals import refused
 from tables import tables_of
 
 from sqa.cli.config_keys import keys_of
-from sqa.core.errors import ConfigError
-from sqa.files.store import Store
-from sqa.pipeline.config import run_from_mapping, to_mapping
-from sqa.pipeline.engine import run
+from sqa.core import ConfigError
+from sqa.files import Store
+from sqa.pipeline import run, run_from_mapping, to_mapping
 
 TABLES = tables_of(__file__)
 

@@ -9,8 +9,7 @@ from doubles import write_questions
 from refusals import refused
 
 from sqa.api.experiment import Cell, Result
-from sqa.core.errors import ConfigError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, ConfigError
 
 PAGE = ROOT / "docs" / "python.md"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from tables import tables_of
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 TABLES = tables_of(__file__)
 

@@ -15,7 +15,7 @@ from needs import missing
 from stand_ins.viewer_runs import CopyAligner, TrustJudge, make
 
 from sqa.api.views import Page
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 from sqa.report import viewer_data
 from sqa.report.report import main as report
 from sqa.report.viewer import main

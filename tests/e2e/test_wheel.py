@@ -19,8 +19,8 @@ import yaml
 from needs import reason
 
 import sqa
-from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import read_yaml
+from sqa.core import ROOT
+from sqa.files import read_yaml
 from tests.small_ablation import WAIT_K
 
 pytestmark = pytest.mark.slow

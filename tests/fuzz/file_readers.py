@@ -35,18 +35,16 @@ from smt.models.bundle import load_model as load_bundle
 from smt.models.vocab_bpe import BpeVocabulary
 from smt.training.config import SmtConfig
 from sqa.cli import main as command
-from sqa.core.errors import SqaError
-from sqa.core.paths import DATA, ROOT
+from sqa.core import DATA, ROOT, SqaError
 from sqa.data.download import read_manifest
 from sqa.data.texts import load_own_pairs
-from sqa.files.model_files import content
+from sqa.files import content
 from sqa.metrics.curve_fit import FitConfig, fit
 from sqa.metrics.qa import curve_in
 from sqa.metrics.quality.score_file import read as read_scores
 from sqa.metrics.quality.text_metric import Segment
-from sqa.pipeline.config import load, load_run
-from sqa.pipeline.folder import read as read_folder
-from sqa.pipeline.saving import save
+from sqa.pipeline import load, load_run, save
+from sqa.pipeline import read as read_folder
 from sqa_services.protocols import vist
 from sqa_services.protocols.iwslt.corpus import load as load_corpus
 

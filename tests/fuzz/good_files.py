@@ -7,7 +7,7 @@ import wave
 import yaml
 from tables import tables_of
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 TABLES = tables_of(__file__)
 

@@ -32,14 +32,12 @@ from smt.models.vocab import Vocabulary
 from smt.models.waitk_translator import WaitKConfig
 from smt.models.waitk_translator import build as build_waitk
 from smt.statistical.packed import CONFIG, NGRAMS, PHRASES, unpack, write_zst
-from sqa.core.paths import DATA
-from sqa.core.types import Guess
+from sqa.core import DATA, Guess
 from sqa.data.priors import Priors
 from sqa.diagnose.alignment import HmmAligner
 from sqa.diagnose.detector import read_networks
 from sqa.diagnose.signals import GROUPS
-from sqa.files.hub import load_weights
-from sqa.files.model_files import content
+from sqa.files import content, load_weights
 
 MODELS = DATA / "models"
 HISTORY = [[Guess(f"page {i}", 9.0 - i + step) for i in range(12)] for step in range(8)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from sqa.files.model_files import pack_bytes
+from sqa.files import pack_bytes
 
 Array = NDArray[Any]
 EXTREMES = (0, 1, 2, 127, 255, 1 << 15, (1 << 16) - 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)

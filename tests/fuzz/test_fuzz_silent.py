@@ -16,7 +16,7 @@ from tables import tables_of
 
 from guessers.training_texts import own_texts
 from smt.engines.recorded import RecordedConfig, build
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records

@@ -20,7 +20,7 @@ import sqa
 from guessers.elastic import guesser as elastic
 from guessers.elastic import index as elastic_index
 from guessers.elastic.guesser import ElasticConfig
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 from tests.golden import record_lucene
 
 FOLDER = ROOT / "tests" / "golden" / "vectors"

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 from sqa.data.datasets import MINI
 
 VECTORS = ROOT / "tests" / "golden" / "vectors" / "lucene.json"

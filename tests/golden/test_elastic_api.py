@@ -12,7 +12,7 @@ import pytest
 from stand_ins.elastic_server import SEARCHES, TITLES, client_version, running
 
 from guessers.train import main as train
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from tests.golden import record_elasticsearch as live
 
 EXCHANGES = live.FOLDER / "elasticsearch_exchanges.json"

@@ -59,8 +59,7 @@ def test_log_reciprocal_ranks_equal_simqa():
 
 def test_expected_wins_of_a_trace_equal_simqa():
     """The positions are computed from the trace's g."""
-    from sqa.core.trace import QuestionTrace
-    from sqa.core.types import Buzz, Emission, Guess, Question
+    from sqa.core import Buzz, Emission, Guess, Question, QuestionTrace
 
     case = VECTORS["simqa_translated"]
     words = tuple(case["src"].split())

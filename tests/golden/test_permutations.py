@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sqa.core.differences import permuted_sums
+from sqa.core import permuted_sums
 
 
 def test_three_permutations_are_as_recorded() -> None:

@@ -11,14 +11,11 @@ from needs import require
 from recorded import RECORD, Keep, recorded, same
 from tables import tables_of
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 from sqa.diagnose.findings import findings_of, table
-from sqa.files.store import Store
+from sqa.files import Store
 from sqa.metrics import all_names
-from sqa.pipeline import saving
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.engine import run
-from sqa.pipeline.folder import open_run
+from sqa.pipeline import open_run, run, run_from_mapping, saving
 
 TABLES = tables_of(__file__)
 

@@ -9,8 +9,7 @@ import pytest
 import sacrebleu
 from tables import tables_of
 
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import Emission, Question, QuestionTrace
 from sqa.metrics import build, collect
 from sqa.metrics.measure import lines
 from sqa.metrics.quality.text_metric import segment_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa.metrics.latency_log import LogOptions, Segments, resegmented, score
 
 FOLDER = Path(__file__).parent / "vectors" / "segments"

@@ -11,9 +11,7 @@ import pytest
 import sqa
 from smt.engines.recorded import RecordedConfig, build
 from smt.engines.speech_logs import read
-from sqa.core.paths import ROOT
-from sqa.core.trace import check_emissions, hypotheses
-from sqa.core.types import Emission
+from sqa.core import ROOT, Emission, check_emissions, hypotheses
 from sqa.data.datasets import load_questions
 
 VECTORS = Path(__file__).parent / "vectors" / "speech"

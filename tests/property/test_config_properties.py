@@ -6,11 +6,10 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sqa.core.errors import ConfigError
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
-from sqa.files.yaml_reader import dump_yaml
+from sqa.core import BUZZERS, GUESSERS, TRANSLATORS, ConfigError
+from sqa.files import dump_yaml
 from sqa.metrics import all_names
-from sqa.pipeline.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
+from sqa.pipeline import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
 
 NAME = st.text(st.characters(categories=["L", "N"], include_characters=" _-"), min_size=1).filter(str.strip)
 # The reader refuses NUL and lone surrogates (tests/unit/pipeline/test_odd_values.py).

@@ -9,11 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sqa.core.differences import compare, compare_levels
-from sqa.core.significance import LEVEL, bca, bootstrap, bootstrap_weights, means
-from sqa.core.types import Floats
+from sqa.core import Floats, bca, bootstrap, bootstrap_weights, compare, compare_levels, means
+from sqa.core.significance import LEVEL
 from sqa.metrics import build
-from sqa.pipeline.saving import RESAMPLES
+from sqa.pipeline import RESAMPLES
 
 TRIALS, QUESTIONS = 2000, 147
 BAND = 3 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)  # three standard deviations of the observed coverage

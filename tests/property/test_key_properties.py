@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from smt.engines import pretrained
 from smt.engines.fixed import FixedConfig, FixedTranslator
-from sqa.files.devices import CPU
+from sqa.files import CPU
 
 # texts that resemble separators, values and keywords
 TRICKY = st.sampled_from(["", " ", "a", "b", "a b", "b a", "None", "1", "reference", "source", "a\tb", "a\nb", "['a']"])

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqa.core.errors import NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Buzz, Emission, Guess, Question
+from sqa.core import Buzz, Emission, Guess, NotComputable, Question, QuestionTrace
 from sqa.metrics import all_names, build, collect
 from sqa.metrics.qa import CURVES
 

@@ -3,11 +3,9 @@
 import pytest
 from tables import tables_of
 
-from sqa.files.store import Store
-from sqa.pipeline import engine, paired, saving
+from sqa.files import Store
+from sqa.pipeline import Parts, engine, paired, run_from_mapping, saving
 from sqa.pipeline import folder as folders
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.engine import Parts
 
 TABLES = tables_of(__file__)
 

@@ -21,7 +21,7 @@ from typing import Any
 from needs import require
 
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
-from sqa.core.types import Guess
+from sqa.core import Guess
 from sqa.net.endpoint import EndpointConfig
 
 CHAT, PLAIN = "/v1/chat/completions", "/v1/completions"

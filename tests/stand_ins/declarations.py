@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from stand_ins.keyed_parts import Places
 
-from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS
-from sqa.files.yaml_reader import parse_yaml
+from sqa.core import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS
+from sqa.files import parse_yaml
 
 Options = Mapping[str, Any]
 REGISTRIES = {registry.kind: registry for registry in (TRANSLATORS, GUESSERS, BUZZERS, POLICIES, QUALITY)}

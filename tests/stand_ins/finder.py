@@ -3,8 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from sqa.core.paths import DATA
-from sqa.core.types import Guess
+from sqa.core import DATA, Guess
 
 LINES = (DATA / "listening" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
 RIGHT = {record["question"]: record["answers"] for record in map(json.loads, LINES)}

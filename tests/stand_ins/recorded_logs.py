@@ -8,9 +8,7 @@ from typing import Any
 from refusals import refused
 
 from smt.engines.recorded import RecordedConfig, build
-from sqa.core.errors import DataError
-from sqa.core.trace import check_emissions
-from sqa.core.types import Question
+from sqa.core import DataError, Question, check_emissions
 
 
 def log(folder: Path, rows: Sequence[Any], **options: Any) -> RecordedConfig:

@@ -8,12 +8,10 @@ import numpy as np
 import yaml
 from tables import tables_of
 
-from sqa.core.types import Floats
+from sqa.core import Floats
 from sqa.diagnose.alignment import Alignment, Words
-from sqa.files.store import Store
-from sqa.pipeline import saving
-from sqa.pipeline.config import load_run
-from sqa.pipeline.engine import run
+from sqa.files import Store
+from sqa.pipeline import load_run, run, saving
 
 TABLES = tables_of(__file__)
 EVIL, RECORDS = TABLES["evil"], TABLES["records"]

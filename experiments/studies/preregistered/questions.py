@@ -16,17 +16,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from sqa.core.answers import key
-from sqa.core.errors import DataError
-from sqa.core.registry import GUESSERS
-from sqa.core.types import Question
+from sqa.core import GUESSERS, DataError, Question, key
 from sqa.data import download
 from sqa.data.own_questions import record_of
 from sqa.data.sentences import split
-from sqa.files import records
-from sqa.files.atomic import write_text
-from sqa.pipeline.config import read_parts
-from sqa.pipeline.engine import Parts
+from sqa.files import records, write_text
+from sqa.pipeline import Parts, read_parts
 
 POOL, TRAINING = "human-buzzes", ("tossups",)
 MODES = ("eng-cat", "cat-spa")  # Apertium pairs, used in sequence; no translator here was trained on their output

@@ -22,9 +22,7 @@ from experiments.studies.preregistered import unseen
 from experiments.studies.preregistered.questions import PACKAGES, POOL, chosen, write_questions
 from experiments.studies.text_at_pace import ALPHA, EW
 from sqa import metrics as metric_names
-from sqa.core.differences import holm
-from sqa.core.schema import FULL
-from sqa.core.types import Floats
+from sqa.core import FULL, Floats, holm
 from sqa.data.datasets import load_questions
 from sqa.results import markdown
 

@@ -25,12 +25,9 @@ from experiments.studies.preregistered.questions import PACKAGES, POOL, chosen, 
 from experiments.studies.text_at_pace import ALPHA, EW, PERMUTATIONS, at_pace
 from sqa import metrics as metric_names
 from sqa.api.experiment import Entry, Experiment, Results
-from sqa.core.differences import compare, holm, null_of, p_value
-from sqa.core.schema import FULL
-from sqa.core.significance import bootstrap
-from sqa.core.types import BuiltMetric, Floats
+from sqa.core import FULL, BuiltMetric, Floats, bootstrap, compare, holm, null_of, p_value
 from sqa.data.datasets import load_questions
-from sqa.pipeline.paired import intervals
+from sqa.pipeline import intervals
 from sqa.results import markdown
 
 QUESTIONS = 464  # `needed` of the XQB differences known when this was written

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from sqa.core.errors import ConfigError
-from sqa.core.registry import did_you_mean
+from sqa.core import ConfigError, did_you_mean
 from sqa_services.board import queue, rank
 from sqa_services.board.rank import parse_weights
 from sqa_services.board.storage import (

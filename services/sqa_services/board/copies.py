@@ -8,8 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqa.files.atomic import bytes_digest
-from sqa.files.records import parse_json
+from sqa.files import bytes_digest, parse_json
 from sqa_services.board.storage import Files
 
 SHARE, FEWEST = 0.95, 10  # minimum share of equal answers of a copy; minimum number of questions

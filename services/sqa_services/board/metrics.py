@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sqa import metrics as question_metrics
+from sqa.core import BuiltMetric, Emissions, NoKeys, Question, QuestionTrace, Registry
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.registry import NoKeys, Registry
-from sqa.core.trace import Buzzes, Emissions, Guesses, QuestionTrace
-from sqa.core.types import BuiltMetric, Question
+from sqa.core.trace import Buzzes, Guesses
 from sqa.metrics.short_answers import normalise, word_f1
 
 Get = Callable[[Sequence[Any], Sequence[Any]], float]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.files.records import parse_json
+from sqa.core import ConfigError, NotComputable
+from sqa.files import parse_json
 from sqa_services.board.copies import originals
 from sqa_services.board.metrics import Meta, meta_of
 from sqa_services.board.task import Task

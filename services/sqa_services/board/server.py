@@ -23,8 +23,7 @@ from fastapi import Depends, FastAPI, HTTPException, Path, Query, Request, Respo
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
-from sqa.core.errors import SqaError
-from sqa.core.schema import Count, checked
+from sqa.core import Count, SqaError, checked
 from sqa_services.board import queue
 from sqa_services.board.board import Board
 from sqa_services.board.rank import about_metrics

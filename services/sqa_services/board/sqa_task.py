@@ -19,17 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqa.core.answers import key
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Buzz, Emission, Guess, Question
+from sqa.core import Buzz, ConfigError, DataError, Emission, Guess, Question, QuestionTrace, key
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
+from sqa.files import Store, blocks_of
 from sqa.files.records import lines_of
-from sqa.files.store import Store, blocks_of
-from sqa.pipeline import engine
-from sqa.pipeline.config import RunConfig, run_in
+from sqa.pipeline import RunConfig, engine, run_in
 from sqa_services.board.metrics import Answer, Job
 from sqa_services.board.task import Example, Response, Task, joined
 from sqa_services.protocols.submission import fitted, rows_of

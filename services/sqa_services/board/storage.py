@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import write_bytes
+from sqa.core import ConfigError, DataError
+from sqa.files import write_bytes
 from sqa_services.board.task import NotFound
 
 VERSION = 7

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.registry import NoKeys, Registry
+from sqa.core import ConfigError, DataError, NoKeys, Registry, SqaError
 from sqa_services.board.metrics import JOB, Job, meta_of, metric
 
 Example = Mapping[str, Any]  # one line of a data set's file

@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError, NotComputable, SqaError
-from sqa.core.significance import bootstrap
+from sqa.core import ConfigError, DataError, NotComputable, SqaError, bootstrap
 from sqa.results import defined
 from sqa_services.board import queue
 from sqa_services.board.board import Board

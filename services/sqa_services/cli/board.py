@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Context, Option, Typer
 
 from sqa.cli.options import SETTINGS, Json, argument, option
-from sqa.core.paths import config_file
+from sqa.core import config_file
 from sqa.results import Table, show
 from sqa_services.cli.protocols import Host, HostNames, MaxBody, Port, Token, token_in
 from sqa_services.net.address import Address
@@ -91,7 +91,8 @@ def register_model(
     file: Annotated[Path, argument("FILE", "Config of a run as `sqa run` takes it, or a submission.")],
 ) -> None:
     """Add a model, and queue it on every data set of the task."""
-    from sqa.files.yaml_reader import is_config, read_yaml, split_entry
+    from sqa.files import is_config, read_yaml
+    from sqa.files.yaml_reader import split_entry
 
     path = config_file(file)
     kind = "config" if is_config(str(path)) else "submission"

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from sqa.cli.options import SETTINGS, Json, argument, call, option
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa.results import show_lines
 from sqa_services.net.address import Address
 
@@ -18,7 +18,7 @@ TOKEN = "SQA_TOKEN"  # environment variable
 
 def token_in(file: str) -> str:
     """Return the token in a file.  Raises ConfigError unless the file contains exactly one word."""
-    from sqa.files.records import lines
+    from sqa.files import lines
 
     words = [word for line in lines(Path(file)) for word in line.split()]
     if len(words) != 1:
@@ -108,7 +108,7 @@ def client_iwslt(
     token: Token = None,
 ) -> None:
     """Translate an evaluation server's sentences with an agent or a translator of this project."""
-    from sqa.pipeline.overrides import translator_from
+    from sqa.pipeline import translator_from
     from sqa_services.protocols.iwslt import client as iwslt
 
     if agent and translator:

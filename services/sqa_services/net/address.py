@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sqa.core.schema import Count, checked
+from sqa.core import Count, checked
 
 SHORTEST = 16  # minimum length of a token, in characters
 

@@ -29,7 +29,7 @@ from starlette.routing import Match, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core import ConfigError, SqaError
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, RenderError, guards
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TypeVar
 
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa.core.own import in_file
 from sqa.core.own.code import Code, load
 

@@ -35,16 +35,13 @@ from typing import IO, TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
 
-from sqa.core.compute import child_environment
+from sqa.core import File, child_environment, lacking
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
-from sqa.core.packages import lacking
-from sqa.core.schema import File
-from sqa.files.atomic import file_digest
-from sqa.files.store import digest
+from sqa.files import digest, file_digest
 from sqa.metrics.quality.text_metric import Segment, segment_of
 
 if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
+    from sqa.core import QuestionTrace
 
 T = TypeVar("T")
 

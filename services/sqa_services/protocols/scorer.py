@@ -20,7 +20,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa_services.protocols.external import DEFAULT_ARGUMENTS, HANDSHAKE, meteor_command
 
 LINE_LIMIT = 1 << 20  # maximum bytes of a request

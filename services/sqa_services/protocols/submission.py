@@ -23,13 +23,11 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.json import schema as json_schema
 
+from sqa.core import Buzz, ConfigError, DataError, Emission, Guess, NotComputable, Question, QuestionTrace, on_a_screen
 from sqa.core.answers import unwritable
-from sqa.core.errors import ConfigError, DataError, NotComputable, on_a_screen
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data.datasets import load_questions
-from sqa.files.records import converted, lines, parse_json
-from sqa.files.target_words import JOIN, check_words, oddity
+from sqa.files import JOIN, check_words, converted, lines, parse_json
+from sqa.files.target_words import oddity
 from sqa.metrics import build, collect
 from sqa.results import Table, show
 

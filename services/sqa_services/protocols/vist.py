@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 
-from sqa.core.errors import DataError, SqaError
+from sqa.core import DataError, SqaError
 from sqa_services.protocols.external import HTER_ARGUMENTS, External, start_meteor
 
 T = TypeVar("T")

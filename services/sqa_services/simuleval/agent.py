@@ -27,13 +27,10 @@ from operator import length_hint
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError, Emission, Question, need
 from sqa.core.own import BUILT
 from sqa.core.own.code import Code
-from sqa.core.packages import need
-from sqa.core.types import Emission, Question
-from sqa.files.atomic import file_digest
-from sqa.files.store import digest
+from sqa.files import digest, file_digest
 from sqa_services.protocols.agents import agent_class
 
 if TYPE_CHECKING:

@@ -11,13 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import yaml
 
-from sqa.core.errors import DataError, NotComputable
-from sqa.core.significance import Mean
-from sqa.core.types import Floats, Question
-from sqa.files.store import Store
+from sqa.core import DataError, Floats, Mean, NotComputable, Question
+from sqa.files import Store
 from sqa.metrics.fact_metrics import OF_LOGS, Facts
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.engine import run
+from sqa.pipeline import run, run_from_mapping
 from sqa.questions.ask import ask
 from sqa.questions.facts_log import JudgedLine, judged_lines
 from sqa.questions.files import read_questions

@@ -38,8 +38,8 @@ from simulstream.metrics.scorers.latency.mwersegmenter import (
     ResegmentedLatencyScoringSample,
 )
 
-from sqa.core.errors import SqaError
-from sqa.files.logs import Pieces
+from sqa.core import SqaError
+from sqa.files import Pieces
 from sqa_services.simuleval.answered import SEGMENTAL, SHOWN, Segmental, add_options, answered
 
 

@@ -22,11 +22,9 @@ from simuleval.agents import TextToTextAgent
 from simuleval.agents.actions import Action, ReadAction, WriteAction
 from simuleval.utils import entrypoint
 
-from sqa.core.errors import ConfigError
-from sqa.core.registry import TRANSLATORS
-from sqa.core.types import Write
-from sqa.pipeline.engine import fingerprint_of
-from sqa.pipeline.overrides import translator_config, translator_from
+from sqa.core import TRANSLATORS, ConfigError, Write
+from sqa.pipeline import fingerprint_of, translator_from
+from sqa.pipeline.overrides import translator_config
 
 Translate = Callable[[Iterator[str]], Iterator[str | Write]]
 

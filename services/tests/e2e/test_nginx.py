@@ -12,7 +12,7 @@ from needs import nginx
 from stand_ins.iwslt_loopback import serving, translate
 from stand_ins.processes import free_port, listens, wait_until
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 

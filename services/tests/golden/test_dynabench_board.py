@@ -10,7 +10,7 @@ from pathlib import Path
 import board_task
 import pytest
 
-from sqa.core.errors import DataError, NotComputable
+from sqa.core import DataError, NotComputable
 from sqa_services.board.metrics import get_accuracy, get_unperturbed_percent
 from sqa_services.board.storage import data_path, split_prefix
 from sqa_services.board.worker import evaluate

@@ -10,9 +10,9 @@ import pytest
 from stand_ins.simuleval_command import SCORERS, printed, simuleval, table, write_lines
 
 import sqa
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 from sqa.data.datasets import load_questions
-from sqa.files.records import json_lines
+from sqa.files import json_lines
 from sqa.questions import measures
 from sqa.questions.ask import ask
 from sqa.questions.facts_log import judged_lines

@@ -18,7 +18,7 @@ from stand_ins.simuleval_command import SCORERS
 
 import sqa
 from smt.engines.speech_logs import read as recordings
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 from sqa.questions import measures
 from sqa.questions.ask import ask
 from sqa.questions.make import make, rule_maker

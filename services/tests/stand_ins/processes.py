@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import requests
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 PATHS = os.pathsep.join(str(ROOT / part) for part in ("", "tests", "services", "services/tests"))
 ENVIRONMENT = os.environ | {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}

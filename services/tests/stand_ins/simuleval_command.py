@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stand_ins.processes import ENVIRONMENT
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 # name of our metric in other programs -> name in a run
 SCORERS = {"SQA_EW": "ew", "SQA_ORACLE_EW": "oracle-ew", "SQA_STABLE_EW": "stable-ew", "SQA_ACCURACY": "accuracy"}

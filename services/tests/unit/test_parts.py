@@ -1,7 +1,7 @@
 """The commands that the distribution `sqa-services` registers."""
 
 from sqa.cli import PANELS
-from sqa.core.registry import COMMANDS
+from sqa.core import COMMANDS
 
 
 def test_help_lists_commands_of_services_together() -> None:

@@ -8,9 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.schema import Count, File, checked
-from sqa.files.hub import check_folder
+from sqa.core import ConfigError, Count, DataError, File, checked
+from sqa.files import check_folder
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, refused_with
 from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel
 

@@ -19,9 +19,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from sqa.core.errors import NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Floats
+from sqa.core import Floats, NotComputable, QuestionTrace
 from sqa.metrics.measure import Family, MeanMetric, choices, lines
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Annotated, Any, ClassVar
 
-from sqa.core.errors import DataError
-from sqa.core.schema import File, checked
-from sqa.files.hub import check_folder
+from sqa.core import DataError, File, checked
+from sqa.files import check_folder
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, refused_with
 from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel
 

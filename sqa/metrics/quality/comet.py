@@ -16,11 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from sqa.core.errors import DataError
-from sqa.core.schema import File, checked
-from sqa.files.atomic import file_digest
-from sqa.files.hub import files_digest, find_model
-from sqa.files.yaml_reader import parse_yaml
+from sqa.core import DataError, File, checked
+from sqa.files import file_digest, files_digest, find_model, parse_yaml
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, refused_with
 from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel
 

@@ -20,9 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Literal
 
-from sqa.core.languages import every, language_of
-from sqa.core.numbers import roman, values
-from sqa.core.quizbowl import bundled
+from sqa.core import bundled, every, language_of, roman, values
 from sqa.data.priors import bundled_priors, form
 from sqa.metrics.quality.names import INITIALS, ends_sentence, plain, spelled
 

@@ -28,11 +28,8 @@ from unicodedata import decomposition, normalize
 
 import numpy as np
 
-from sqa.core.answers import unmarked
-from sqa.core.languages import language_of
+from sqa.core import Floats, QuestionTrace, language_of, unmarked
 from sqa.core.quizbowl import UNDECOMPOSED
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Floats
 from sqa.metrics.measure import Family, MeanMetric, choices, lines
 
 Side = Literal["kept", "copied", "invented"]

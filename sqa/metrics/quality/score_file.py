@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.schema import File
+from sqa.core import ConfigError, DataError, File
 from sqa.files import records
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 

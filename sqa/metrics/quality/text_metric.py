@@ -24,11 +24,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sqa.core.errors import DataError, NotComputable
-from sqa.core.significance import ratio, ratio_many
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Floats
-from sqa.files.store import digest
+from sqa.core import DataError, Floats, NotComputable, QuestionTrace, ratio, ratio_many
+from sqa.files import digest
 from sqa.metrics.measure import lines
 
 

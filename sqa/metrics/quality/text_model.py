@@ -8,10 +8,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from sqa.core.packages import need
-from sqa.core.schema import Count, File, checked
-from sqa.files.devices import CPU, FLOATS, Arithmetic, Device, Dtype, Place, place
-from sqa.files.hub import files_digest, find_model, unpinned
+from sqa.core import Count, File, checked, need
+from sqa.files import CPU, FLOATS, Arithmetic, Device, Dtype, Place, files_digest, find_model, place
+from sqa.files.hub import unpinned
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
 SENTENCES = "segment:sentence|unpaired:question|aggregate:mean"  # in signatures of metrics by sentence

@@ -19,12 +19,9 @@ from tables import tables_of
 
 from experiments import grid
 from experiments.grid import AblationConfig
-from sqa.core.errors import RemoteProtocolError
-from sqa.pipeline import overrides
-from sqa.pipeline.config import load
+from sqa.core import RemoteProtocolError
+from sqa.pipeline import current, load, overrides, run_all, scheduled
 from sqa.pipeline.engine import Work
-from sqa.pipeline.runner import run_all
-from sqa.pipeline.scheduler import current, scheduled
 
 TABLES = tables_of(__file__)
 

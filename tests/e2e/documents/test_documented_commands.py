@@ -27,7 +27,7 @@ from documented.recipes import CANNOT, RECIPES, SLOW, WORDS, Cannot, Run, Serve,
 from needs import require
 
 from sqa import cli
-from sqa.core.paths import ROOT, cache_dir
+from sqa.core import ROOT, cache_dir
 
 pytestmark = pytest.mark.filterwarnings("default")  # as for a user, who sees warnings on stderr
 PLACEHOLDERS = {

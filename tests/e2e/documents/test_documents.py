@@ -10,7 +10,7 @@ import yaml
 from documented.pages import PAGES, blocks, commands, complaint
 
 from sqa import __version__
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 README = PAGES[0].read_text(encoding="utf-8")
 LONGEST = 1_201  # a page of docs must have fewer words, including code and tables

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 import sqa
-from sqa.core import types
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, types
 
 PAGES = ("api.md", "contracts.md")
 NAMES = [name for page in PAGES for name in re.findall(r"^::: (\S+)$", (ROOT / "docs" / page).read_text(), re.M)]

@@ -5,8 +5,8 @@ import yaml
 from small_ablation import rows
 
 from experiments.ablation.report import main
-from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import read_yaml
+from sqa.core import ROOT
+from sqa.files import read_yaml
 
 
 def test_figure3b_has_bertscore_and_comet(tmp_path, monkeypatch):

@@ -143,7 +143,7 @@ def test_tables_give_the_number_of_trainings(folder, figures):
 
 def test_seed_is_a_level(folder, figures):
     from experiments.grid import AblationConfig, finished
-    from sqa.pipeline.config import load
+    from sqa.pipeline import load
 
     results = finished(load(folder / "ablation.yaml", AblationConfig), folder / "runs")
     means = {row.cell[1:3]: row.value for row in results.over("seed", "ew").rows}
@@ -156,7 +156,7 @@ def test_seed_is_a_level(folder, figures):
 def test_unknown_label_is_refused(folder, tmp_path):
     from refusals import refused
 
-    from sqa.core.errors import ConfigError
+    from sqa.core import ConfigError
 
     path = changed(folder / "figure6.yaml", tmp_path, ablation=str(folder / "ablation.yaml"), labels=["third"])
     refused(

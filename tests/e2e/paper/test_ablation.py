@@ -4,8 +4,8 @@ import pytest
 from small_ablation import changed, write_small_ablation
 
 from experiments.ablation.report import main
-from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import read_yaml
+from sqa.core import ROOT
+from sqa.files import read_yaml
 from sqa.pipeline import pool, runner
 
 

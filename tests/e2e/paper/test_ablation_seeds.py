@@ -8,8 +8,8 @@ import yaml
 from experiments.ablation.report import main
 from experiments.grid import trained
 from smt.models.bundle import save_model
-from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import read_yaml
+from sqa.core import ROOT
+from sqa.files import read_yaml
 from tests.smt_models import random_model, vocabulary
 
 

@@ -11,8 +11,8 @@ from tables import tables_of
 
 from experiments.ablation.report import main
 from guessers.bert.yisi import YisiConfig, build, rarity, yisi
-from sqa.core.errors import ConfigError
-from sqa.files.yaml_reader import read_yaml
+from sqa.core import ConfigError
+from sqa.files import read_yaml
 
 TABLES = tables_of(__file__)
 

@@ -12,12 +12,9 @@ from small_ablation import BUZZER, changed, write_small_ablation
 from experiments import grid
 from experiments.ablation.report import main as ablation
 from experiments.paper import figure6, figure7, wait_k_runs
-from sqa.core.errors import ConfigError
-from sqa.core.significance import bootstrap_band
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Guess
+from sqa.core import ConfigError, Emission, Guess, QuestionTrace, bootstrap_band
 from sqa.data.datasets import load_questions
-from sqa.files.yaml_reader import read_yaml
+from sqa.files import read_yaml
 from sqa.report.figures import log_ranks_at
 
 KS = [1, 3, "full"]

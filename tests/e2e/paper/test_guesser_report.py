@@ -12,12 +12,10 @@ from small_ablation import changed
 from experiments.studies import guesser_report, question_sets
 from experiments.studies.guesser_report import guesses_at, main, words_at
 from experiments.studies.question_sets import ReportConfig, knows
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.paths import ROOT
-from sqa.core.registry import GUESSERS
+from sqa.core import GUESSERS, ROOT, ConfigError, NotComputable
 from sqa.data.datasets import load_questions
-from sqa.files.yaml_reader import read_yaml
-from sqa.pipeline.config import load
+from sqa.files import read_yaml
+from sqa.pipeline import load
 
 FRACTIONS = (0.05, 0.5, 1.0)
 N = 20

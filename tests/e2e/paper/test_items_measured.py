@@ -17,10 +17,9 @@ from experiments.paper import figure3
 from experiments.results_book import pages
 from experiments.results_book.item import finished_grid, measure_grid, values_of
 from experiments.studies import delay_or_text
-from sqa.core.errors import DataError
-from sqa.core.significance import bootstrap
+from sqa.core import DataError, bootstrap
 from sqa.metrics import build
-from sqa.pipeline.config import load
+from sqa.pipeline import load
 
 LIMIT, KS = 4, (1, 3, 6, "full")
 TRANSLATORS = [

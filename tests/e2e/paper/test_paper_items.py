@@ -11,8 +11,7 @@ import sqa
 from experiments.ablation.report import main as ablation
 from experiments.paper import figure5
 from experiments.stepwise import examples, systems
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, ConfigError, NotComputable
 from sqa.diagnose import findings
 from sqa.diagnose.alignment import SEEDS, Alignment
 from sqa.report.steps import laid_out, red_curve

@@ -16,11 +16,10 @@ from experiments.paper.table4 import main
 from experiments.paper.table4_answers import DenseIndex
 from experiments.paper.table4_config import COLUMNS, Table4Config
 from guessers.open_qa.passages import read_passages
-from sqa.core.errors import ConfigError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, ConfigError
 from sqa.data import xor_tydi
-from sqa.files.yaml_reader import read_yaml
-from sqa.pipeline.config import load
+from sqa.files import read_yaml
+from sqa.pipeline import load
 
 TABLES = tables_of(__file__)
 

@@ -18,7 +18,7 @@ from experiments.studies.translation_table import (
     quality_over_lag,
     shares,
 )
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa.pipeline import engine
 from sqa.results import Frame, Row
 

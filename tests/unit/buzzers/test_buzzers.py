@@ -15,8 +15,7 @@ from buzzers.learnt import LOGISTIC, MLP, N_FEATURES, Card, LearntBuzzer, featur
 from buzzers.oracle import OracleBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build, signals
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Buzz, Guess
+from sqa.core import Buzz, ConfigError, DataError, Guess
 
 # output of QANTA's vector_converter_0 for made-up guesses: "input" lists the [page, score] pairs of each step,
 # "output" the 22 features of each step

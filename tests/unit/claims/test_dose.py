@@ -1,7 +1,7 @@
 """Damage of equal numbers of words: what is removed or moved, and that nothing else changes."""
 
 from experiments.studies import dose
-from sqa.core.types import Question
+from sqa.core import Question
 
 TEXT = "The old king of Norway met Alice and Bob near the river"
 LOWER = frozenset("the old king of met and near river".split())

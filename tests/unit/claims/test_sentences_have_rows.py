@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from experiments.results_book.pages import ledger_of
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 PAGES = {"results": "docs/results.md", "unadapted": "docs/unadapted.md", "readme": "README.md"}
 MADE = re.compile(r"^<!-- \[\[\[cog.*?^<!-- \[\[\[end\]\]\] -->$", re.MULTILINE | re.DOTALL)

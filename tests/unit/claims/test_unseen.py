@@ -12,7 +12,7 @@ from refusals import refused
 from experiments.results_book.ledger import Ledger
 from experiments.studies.preregistered import questions, second, unseen
 from experiments.studies.preregistered.questions import repeated
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.data.datasets import load_questions
 
 

@@ -5,8 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tables import tables_of
 
-from sqa.core.answers import canonical, is_right, key, resolve
-from sqa.core.quizbowl import Accepted, bare, bundled, spelling, takes
+from sqa.core import bundled, canonical, is_right, key, takes
+from sqa.core.answers import resolve
+from sqa.core.quizbowl import Accepted, bare, spelling
 
 TABLES = tables_of(__file__)
 

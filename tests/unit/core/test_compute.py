@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import tables_of
 
-from sqa.core import compute
-from sqa.core.compute import VARIABLES, buckets, part_names, set_for, usable
-from sqa.core.paths import ROOT
-from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS
+from sqa.core import BUZZERS, GUESSERS, QUALITY, ROOT, TRANSLATORS, buckets, compute, part_names, set_for, usable
+from sqa.core.compute import VARIABLES
 
 TABLES = tables_of(__file__)
 

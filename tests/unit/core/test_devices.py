@@ -9,10 +9,8 @@ import pytest
 import torch
 from tables import tables_of
 
-from sqa.core.errors import ConfigError
-from sqa.core.paths import ROOT
-from sqa.files import devices
-from sqa.files.devices import Arithmetic, Place, place
+from sqa.core import ROOT, ConfigError
+from sqa.files import Arithmetic, Place, devices, place
 
 TABLES = tables_of(__file__)
 

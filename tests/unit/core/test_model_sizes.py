@@ -13,9 +13,8 @@ from guessers.gru.guesser import GruGuesser
 from guessers.retrieval.bm25 import Index
 from smt.lm.network import load_network
 from smt.models.bundle import load_model
-from sqa.core.errors import DataError
-from sqa.files.hub import load_weights
-from sqa.files.model_files import pack_bytes
+from sqa.core import DataError
+from sqa.files import load_weights, pack_bytes
 
 WEIGHTS = "model.safetensors"
 MOST = 256 << 20  # bytes

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 
 def plugin(folder: Path, name: str, source: str) -> None:

@@ -16,8 +16,7 @@ from guessers.training_texts import own_texts
 from smt.engines.fairseq import read_dictionary
 from smt.engines.fixed import FixedConfig, FixedTranslator
 from smt.engines.recorded import RecordedConfig, build
-from sqa.core.errors import DataError
-from sqa.core.types import Emission, Question
+from sqa.core import DataError, Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.data.texts import load_own_pairs

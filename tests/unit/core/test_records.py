@@ -11,10 +11,8 @@ import zstandard
 from refusals import refused
 from tables import tables_of
 
+from sqa.core import GREATEST_SMALL, ROOT, Emission, Question, check_emissions
 from sqa.core.errors import ConfigError, DataError, TraceError, on_a_screen
-from sqa.core.paths import ROOT
-from sqa.core.trace import check_emissions
-from sqa.core.types import GREATEST_SMALL, Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.files import records
 

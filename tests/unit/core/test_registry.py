@@ -6,11 +6,9 @@ import pytest
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core import BUZZERS, GUESSERS, TRANSLATORS, ConfigError, NoKeys, Registry, SqaError, did_you_mean
 from sqa.core.own import located
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, NoKeys, Registry, did_you_mean
-from sqa.pipeline.config import ComponentConfig
-from sqa.pipeline.engine import Parts
+from sqa.pipeline import ComponentConfig, Parts
 
 TABLES = tables_of(__file__)
 

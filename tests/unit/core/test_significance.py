@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from refusals import refused
 
+from sqa.core import ConfigError, DataError, NotComputable
 from sqa.core.differences import compare, compare_levels, compare_pooled, interval_over_levels
-from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.significance import (
     bca,
     bootstrap,

@@ -8,12 +8,11 @@ import pytest
 from doubles import echo, question
 from refusals import refused
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
-from sqa.core.types import Asked
+from sqa.core import Asked, ConfigError, DataError, emissions_rows
+from sqa.core.trace import BUZZES, EMISSIONS, emissions_table
 from sqa.data.datasets import load_questions
-from sqa.files.atomic import atomic, claimed, write_text
-from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_rows
+from sqa.files import Stage, Store, claimed, dataset_fingerprint, digest, read_rows, write_text
+from sqa.files.atomic import atomic
 
 Q = question()
 TABLE = emissions_table({Q.id: echo(Q)})

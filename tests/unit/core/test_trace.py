@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from refusals import refused
 from tables import tables_of
 
+from sqa.core import Buzz, Emission, Guess, TraceError, is_right
 from sqa.core import trace as tr
-from sqa.core.answers import is_right
-from sqa.core.errors import TraceError
 from sqa.core.trace import (
     QuestionTrace,
     Score,
@@ -22,7 +21,6 @@ from sqa.core.trace import (
     prefixes,
     table_of,
 )
-from sqa.core.types import Buzz, Emission, Guess
 
 TABLES = tables_of(__file__)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from needs import reason
 
-from sqa.core.types import Question
+from sqa.core import Question
 from sqa.data import datasets, download, texts
 from sqa.files import records
 

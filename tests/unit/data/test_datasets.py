@@ -9,8 +9,7 @@ import zstandard
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Question
+from sqa.core import ConfigError, DataError, Question
 from sqa.data import datasets, texts
 
 TABLES = tables_of(__file__)

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from refusals import refused
 
-from sqa.core.errors import ChecksumError, ConfigError, DataError
+from sqa.core import ChecksumError, ConfigError, DataError
 from sqa.data import download
 
 BODY = bytes(i * i % 251 for i in range(300_000))

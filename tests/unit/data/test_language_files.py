@@ -6,8 +6,8 @@ from dataclasses import fields
 import pytest
 import snowballstemmer
 
-from sqa.core.languages import Language, every, language_of
-from sqa.core.numbers import values
+from sqa.core import every, language_of, values
+from sqa.core.languages import Language
 from sqa.data.sentences import LANGUAGES
 from sqa.metrics.quality.names import spelled
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from sentence_splitter import SentenceSplitter
 
-from sqa.core.paths import DATA
+from sqa.core import DATA
 
 LANGUAGES = {"en": "For 10 points, name ", "es": "Por 10 puntos, nombre ", "pl": "Za 10 punktów podaj "}
 FILE = json.loads((DATA / "mini" / "questions.json").read_text(encoding="utf-8"))

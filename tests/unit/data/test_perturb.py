@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import ConfigError
-from sqa.core.types import Question
+from sqa.core import ConfigError, Question
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import load_questions
 from sqa.data.perturb import PERTURBATIONS, chosen

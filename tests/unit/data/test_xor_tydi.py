@@ -6,7 +6,7 @@ import pytest
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.data import xor_tydi
 from sqa.data.xor_tydi import LANGUAGES, SPLITS, load_translations, load_xor_tydi
 

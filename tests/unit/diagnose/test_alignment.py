@@ -8,7 +8,7 @@ import pytest
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.data.priors import Priors, form, similar
 from sqa.diagnose import hmm
 from sqa.diagnose.alignment import SEEDS, HmmAligner

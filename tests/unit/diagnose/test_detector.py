@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tables import tables_of
 
-from sqa.core.paths import DATA
+from sqa.core import DATA
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.diagnose.detector import FILE, Network, load_detector, read_networks
 from sqa.diagnose.signals import GROUPS, WordScores, word_signals

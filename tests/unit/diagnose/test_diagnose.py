@@ -9,14 +9,12 @@ import pytest
 from refusals import refused
 from stand_ins.viewer_runs import make
 
-from sqa.core.errors import ConfigError
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Guess, Question
+from sqa.core import ConfigError, Emission, Guess, Question, QuestionTrace
 from sqa.data.priors import is_content, strip_edges
 from sqa.diagnose import findings as diagnose_command
 from sqa.diagnose.alignment import Alignment
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding, SourceSpan, is_name, ranked, step_errors
-from sqa.pipeline.folder import open_run
+from sqa.pipeline import open_run
 
 SOURCE = (
     ("El", "poeta", "Neruda", "nació", "en", "Parral,", "un", "pueblo", "pequeño", "de", "Linares."),

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from stand_ins.viewer_runs import make
 
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import Emission, Question, QuestionTrace
 from sqa.diagnose import pearmut
 from sqa.diagnose.step_errors import Finding
-from sqa.pipeline.folder import open_run
+from sqa.pipeline import open_run
 
 QUESTION = Question("q", "t", "es", (("La", "casa", "roja."), ("Fin.",)), ("The red house.", "End."), "House")
 WORDS = [Emission(0, word, 1, False) for word in ("The", "𝔯ed", "hose", "house.")] + [Emission(1, "End.", 1, True)]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import Emission, Question, QuestionTrace
 from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.step_errors import LONG_SOURCE, PIECE_SOURCE, PIECE_TARGET, step_errors, texts_of

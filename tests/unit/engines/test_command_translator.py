@@ -9,8 +9,8 @@ from tables import tables_of
 
 from smt.engines.command import CommandConfig, build
 from smt.engines.command import Engine as System
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.store import digest
+from sqa.core import ConfigError, DataError
+from sqa.files import digest
 
 TABLES = tables_of(__file__)
 

@@ -7,13 +7,11 @@ import pytest
 from tables import tables_of
 
 from smt.engines.instances import write_instances
-from sqa.files.store import Store
+from sqa.files import Store
 from sqa.metrics import build
 from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
 from sqa.metrics.latency_log import LogOptions, score
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.engine import run
-from sqa.pipeline.saving import save
+from sqa.pipeline import run, run_from_mapping, save
 
 TABLES = tables_of(__file__)
 

@@ -16,7 +16,7 @@ from smt.engines.fairseq import convert, read, read_dictionary
 from smt.models.bundle import load_model
 from smt.models.vocab import BOS, EOS
 from smt.policies.waitk import FULL
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 
 TABLES = tables_of(__file__)
 

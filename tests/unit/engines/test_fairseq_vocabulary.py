@@ -8,7 +8,7 @@ from refusals import refused
 
 from smt.models.vocab import UNK
 from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting, unescape
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 
 CODES = b"#version: 0.2\no w</w>\nl ow</w>\nn e\nne w</w>\n"
 TEXT = "low lower new newest a1 lowlow"

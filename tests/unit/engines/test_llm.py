@@ -17,16 +17,12 @@ from tables import tables_of
 
 from smt.engines.llm import LlmConfig, build
 from smt.lm.local import LocalConfig
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import hypotheses
+from sqa.core import ConfigError, DataError, hypotheses
 from sqa.data.datasets import load_questions
-from sqa.files.store import Store
+from sqa.files import Store
 from sqa.net.chat import Budget, Cache, CachedChat, EndpointError, Task
 from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.engine import CountedSource, run
-from sqa.pipeline.runner import Workshop
-from sqa.pipeline.saving import save
+from sqa.pipeline import CountedSource, Workshop, run, run_from_mapping, save
 from sqa.pipeline.usage import spent
 
 TABLES = tables_of(__file__)

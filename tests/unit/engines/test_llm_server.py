@@ -14,8 +14,7 @@ from tables import tables_of
 
 from guessers.llm import guesser
 from smt.engines.llm import LlmConfig, build
-from sqa.core.errors import SqaError
-from sqa.core.types import Question
+from sqa.core import Question, SqaError
 from sqa.net.chat import Budget, Task
 from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
 

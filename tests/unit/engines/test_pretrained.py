@@ -15,8 +15,8 @@ from stand_ins.hub_models import LANGUAGES, save_models
 from tables import tables_of
 
 from smt.engines.pretrained import WANTED, Pretrained, PretrainedConfig, build, check_model
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.hub import find_model, load_pretrained
+from sqa.core import ConfigError, DataError
+from sqa.files import find_model, load_pretrained
 from sqa.metrics.quality.comet import CometConfig
 from sqa.pipeline.saving import hub_models
 

@@ -14,9 +14,7 @@ from smt.engines import fixed
 from smt.engines.fixed import FixedConfig
 from smt.engines.instances import write_instances
 from smt.engines.recorded import RecordedConfig, build
-from sqa.core.errors import DataError, NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import DataError, Emission, NotComputable, Question, QuestionTrace
 
 TABLES = tables_of(__file__)
 

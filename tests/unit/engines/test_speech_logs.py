@@ -12,11 +12,9 @@ from tables import tables_of
 
 from smt.engines.recorded import RecordedConfig, build
 from smt.engines.speech_logs import Shown, words_of
-from sqa.core.errors import DataError
-from sqa.core.trace import check_emissions, hypotheses
-from sqa.core.types import Question
+from sqa.core import DataError, Question, check_emissions, hypotheses
 from sqa.data.datasets import load_questions
-from sqa.files.store import dataset_fingerprint
+from sqa.files import dataset_fingerprint
 
 TABLES = tables_of(__file__)
 

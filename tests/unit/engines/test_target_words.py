@@ -9,8 +9,7 @@ from refusals import refused
 from tables import tables_of
 
 from smt.engines import command, fixed, llm_replies, recorded
-from sqa.core.errors import DataError
-from sqa.core.types import Question
+from sqa.core import DataError, Question
 from sqa.questions.texts import TextOptions, translated
 from sqa_services.protocols import submission
 

@@ -18,11 +18,10 @@ from experiments.stepwise.examples import ExamplesConfig
 from experiments.studies.question_sets import ReportConfig
 from experiments.studies.translation_table import TableConfig
 from guessers.retrieval.bm25 import Bm25Config
-from sqa.core.errors import ConfigError, SqaError, TraceError
+from sqa.core import ROOT, ConfigError, SqaError, TraceError
 from sqa.core.own import PACKAGES
-from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import read_yaml
-from sqa.pipeline.config import load
+from sqa.files import read_yaml
+from sqa.pipeline import load
 from tests.small_ablation import WAIT_K, changed
 
 TABLES = tables_of(__file__)

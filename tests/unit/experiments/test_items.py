@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import pytest
 
 from experiments.outputs import cached_rows
-from sqa.files.store import Stage, Store
+from sqa.files import Stage, Store
 
 
 def test_killed_stage_resumes_at_the_missing_block(tmp_path):

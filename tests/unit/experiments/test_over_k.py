@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.over_k import LATER, POOLED, OverK, all_series, difference, differences
-from sqa.core.differences import compare, holm, null_of, p_value, permuted_sums
+from sqa.core import compare, holm, null_of, p_value, permuted_sums
 from sqa.metrics import build
 
 KS = (3, 6, 9, 12, 15, "full")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from experiments.studies import agreement, price_of_delay
-from sqa.core.significance import Mean, means
+from sqa.core import Mean, means
 
 
 def agreeing(seed: int, noise: float, sign: float = 1.0) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 import re
 
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
 MADE = re.compile(r"^<!-- \[\[\[cog.*?^<!-- \[\[\[end\]\]\] -->$", re.MULTILINE | re.DOTALL)

@@ -9,9 +9,7 @@ from typer.testing import CliRunner
 from experiments.outputs import beside
 from experiments.stepwise import examples
 from sqa.cli import evidence
-from sqa.core.errors import ConfigError
-from sqa.core.paths import CONFIGS
-from sqa.core.registry import Registry
+from sqa.core import CONFIGS, ConfigError, Registry
 
 TABLES = tables_of(__file__)
 

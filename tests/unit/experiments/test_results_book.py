@@ -17,8 +17,7 @@ from experiments.results_book import main, pages
 from experiments.results_book.item import Item, folder_digest, inputs_of, items
 from experiments.results_book.ledger import Ledger, Row
 from experiments.results_book.tables import Column, across, pivot, table
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, ConfigError, DataError
 
 TABLES = tables_of(__file__)
 

@@ -8,7 +8,7 @@ import pytest
 from refusals import refused
 
 from experiments.paper import table4_answers, xor_translator
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.paper.figure3 import STORY
 from experiments.studies import text_at_pace
-from sqa.core.paths import ROOT
+from sqa.core import ROOT
 
 
 @pytest.mark.parametrize(("effect", "found"), [(0, False), (0.1, True)])

@@ -12,7 +12,7 @@ from tables import tables_of
 from experiments.contestants import Needs
 from experiments.grid import AblationConfig, System, experiment, following, usable
 from experiments.paper.figure3 import axis_of_k
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 
 TABLES = tables_of(__file__)
 

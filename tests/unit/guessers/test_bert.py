@@ -17,8 +17,7 @@ from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import rarity
 from guessers.bert.guesser import BertConfig, build
 from guessers.bert.train import BertTraining, train
-from sqa.core.errors import DataError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, DataError
 from sqa.pipeline import config as configs
 
 TOSSUPS = tossups(8)

@@ -14,9 +14,7 @@ from guessers.elastic import guesser as elastic
 from guessers.elastic import index as elastic_index
 from guessers.elastic.guesser import ElasticConfig
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
-from sqa.core.types import guesses_per_word
+from sqa.core import ROOT, ConfigError, DataError, guesses_per_word
 
 TABLES = tables_of(__file__)
 

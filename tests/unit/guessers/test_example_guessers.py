@@ -10,13 +10,9 @@ from refusals import refused
 from tables import tables_of
 
 from guessers.retrieval.counting import fit
-from sqa.core.errors import ConfigError
-from sqa.core.paths import ROOT
-from sqa.core.registry import GUESSERS
-from sqa.core.types import guesses_per_word
+from sqa.core import GUESSERS, ROOT, ConfigError, guesses_per_word
 from sqa.data.texts import Tossup
-from sqa.pipeline.config import read_parts
-from sqa.pipeline.engine import Parts
+from sqa.pipeline import Parts, read_parts
 
 TABLES = tables_of(__file__)
 

@@ -15,8 +15,7 @@ from guessers.gru.examples import Material, batches
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
 from guessers.gru.train import GruTraining, dev_accuracy, set_start, start_from_svd, train, vector_table
-from sqa.core.errors import DataError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, DataError
 from sqa.pipeline import config as configs
 
 TABLES = tables_of(__file__)

@@ -10,10 +10,7 @@ from refusals import refused
 from tables import tables_of
 
 import sqa
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Asked, Emission, Guess, Question
+from sqa.core import DATA, Asked, ConfigError, DataError, Emission, Guess, Question, QuestionTrace
 from sqa.data.datasets import load_questions
 from sqa.metrics.qa import AnswerLag
 

@@ -8,8 +8,7 @@ import pytest
 from refusals import refused
 
 from guessers import noise
-from sqa.core.errors import DataError
-from sqa.core.types import Emission, Question
+from sqa.core import DataError, Emission, Question
 from sqa.data.texts import Tossup, load_translated
 
 TOSSUPS = [

@@ -10,7 +10,7 @@ import pytest
 from buzzers.histories import DataChoice
 from buzzers.threshold import ThresholdConfig
 from guessers.llm.guesser import LlmConfig
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa.net.endpoint import EndpointConfig
 
 DATA: dict[str, Any] = {"guesser": "bm25", "model": "bm25", "cache": Path(), "limit": 0, "noise": 1.5}

@@ -21,10 +21,9 @@ from guessers.gru.train import GruTraining
 from guessers.rerank.train import RerankTraining
 from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.counting import Bm25Training
-from sqa.core.errors import ConfigError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, ConfigError
 from sqa.data.texts import Tossup, corrupt, fold_of, half_of
-from sqa.files.yaml_reader import parse_yaml, read_yaml
+from sqa.files import parse_yaml, read_yaml
 from sqa.pipeline import config as configs
 
 TABLES = tables_of(__file__)

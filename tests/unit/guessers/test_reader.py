@@ -15,7 +15,7 @@ from tables import tables_of
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig, best_span
 from guessers.open_qa.short_answers import typed_answer
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 
 TABLES = tables_of(__file__)
 PASSAGES = [Passage(*row) for row in TABLES["passages"]]

@@ -16,10 +16,9 @@ from guessers.rerank.evidence import EVIDENCE, Knowledge
 from guessers.rerank.features import NUMBERS, numbers
 from guessers.rerank.guesser import VERSION, RerankConfig, RerankGuesser, build
 from guessers.retrieval.counting import count, fit
-from sqa.core.errors import DataError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, DataError
 from sqa.data.texts import Tossup, fold_of, half_of
-from sqa.files.model_files import read_tensors
+from sqa.files import read_tensors
 from sqa.pipeline import config as configs
 
 TABLES = tables_of(__file__)

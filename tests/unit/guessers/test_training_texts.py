@@ -13,8 +13,7 @@ from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.counting import Bm25Training
 from guessers.train import main
 from guessers.training_texts import identity_of, learnt, own_texts
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA, ROOT
+from sqa.core import DATA, ROOT, ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.data.texts import fold_of, load_tossups
 

@@ -17,8 +17,8 @@ from tables import tables_of
 
 from smt.lm.base import PACKAGED, Packaged, base_folder, load_base, unpacked
 from smt.lm.network import load_network
-from sqa.core.errors import ChecksumError, ConfigError, DataError
-from sqa.files.atomic import file_digest
+from sqa.core import ChecksumError, ConfigError, DataError
+from sqa.files import file_digest
 
 TABLES = tables_of(__file__)
 

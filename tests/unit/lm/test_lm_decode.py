@@ -16,7 +16,7 @@ from smt.lm.tokenizer import OFFSET, Layout
 from smt.lm.word_scores import LmScorer
 from smt.models.decode import decode_batch, decode_stream
 from smt.policies.waitk import FULL, Schedule
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 
 TABLES = tables_of(__file__)
 

@@ -20,8 +20,8 @@ from smt.lm.network import Memory, load_network
 from smt.models.decode import decode_batch
 from smt.models.int8 import TOP, Linear8, Matrix8, multiplied, quantised
 from smt.training.config import CorpusConfig
-from sqa.core.errors import DataError
-from sqa.files.devices import is_fast
+from sqa.core import DataError
+from sqa.files import is_fast
 
 TABLES = tables_of(__file__)
 

@@ -26,8 +26,8 @@ from smt.statistical.lexicon import Glosses
 from smt.training.prepare import CorpusConfig
 from smt.training.steps import run_steps
 from sqa.cli import app
-from sqa.core.errors import ConfigError
-from sqa.files.devices import Place, place
+from sqa.core import ConfigError
+from sqa.files import Place, place
 
 TABLES = tables_of(__file__)
 

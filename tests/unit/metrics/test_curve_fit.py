@@ -13,7 +13,7 @@ from refusals import refused
 from tables import tables_of
 
 from sqa import metrics
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa.data import human_buzzes
 from sqa.metrics import curve_fit
 from sqa.metrics.curve_fit import GRID, KNOTS, FitConfig

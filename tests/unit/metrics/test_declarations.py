@@ -3,9 +3,7 @@
 import pytest
 from refusals import refused
 
-from sqa.core.errors import NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import Emission, NotComputable, Question, QuestionTrace
 from sqa.metrics import build
 from sqa.metrics.measure import Family
 

@@ -9,11 +9,8 @@ import pytest
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core import ConfigError, DataError, Emission, NotComputable, Question, QuestionTrace, roman, values
 from sqa.core.numbers import reading as digits
-from sqa.core.numbers import roman, values
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
 from sqa.data.priors import Priors, form
 from sqa.metrics import build
 from sqa.metrics.fact_metrics import written

@@ -7,10 +7,7 @@ from refusals import refused
 from tables import tables_of
 
 import sqa
-from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.paths import ROOT
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import ROOT, ConfigError, DataError, Emission, NotComputable, Question, QuestionTrace
 from sqa.metrics import DEFAULT, build
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Latency, trace_delays

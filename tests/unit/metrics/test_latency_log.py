@@ -8,7 +8,7 @@ import pytest
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa.metrics.latency_log import LogOptions, convention_named, main, score
 
 TABLES = tables_of(__file__)

@@ -5,9 +5,7 @@ import pytest
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Question
+from sqa.core import NotComputable, Question, QuestionTrace
 from sqa.metrics import build
 from sqa.metrics.quality.names import lost_and_invented, names_in, spelled
 

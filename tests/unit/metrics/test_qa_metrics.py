@@ -3,9 +3,7 @@
 import pytest
 from refusals import refused
 
-from sqa.core.errors import NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Buzz, Emission, Guess, Question
+from sqa.core import Buzz, Emission, Guess, NotComputable, Question, QuestionTrace
 from sqa.metrics import build, qa
 
 WORDS = ("aaaa", "bbbb", "cccc", "dddd")  # words end at characters 4, 9, 14 and 19

@@ -14,17 +14,14 @@ from stand_ins import quality_doubles
 from tables import tables_of
 
 from sqa import metrics as metric_names
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import QuestionTrace, Score
-from sqa.core.types import TextMetric
-from sqa.files.store import Store
+from sqa.core import ConfigError, DataError, QuestionTrace, Score, TextMetric
+from sqa.files import Store
 from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
 from sqa.metrics.quality.text_metric import Segment
+from sqa.pipeline import Parts, RunResult, paired, saving, score_texts
 from sqa.pipeline import folder as runs
-from sqa.pipeline import paired, saving
 from sqa.pipeline.config import QualityConfig, RunConfig, load_run, run_from_mapping, to_mapping
-from sqa.pipeline.engine import Parts, RunResult
-from sqa.pipeline.quality_stage import CHUNK, score_texts
+from sqa.pipeline.quality_stage import CHUNK
 from sqa.results import Row
 from sqa_services.protocols.external import ExternalConfig
 

@@ -16,15 +16,13 @@ from small_runs import small_run
 from stand_ins import quality_models
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import ConfigError, DataError, Emission, Question, QuestionTrace, SqaError
 from sqa.metrics.quality import bertscore, bleurt, comet
 from sqa.metrics.quality.bertscore import BertScoreConfig
 from sqa.metrics.quality.bleurt import BleurtConfig
 from sqa.metrics.quality.comet import CometConfig
 from sqa.metrics.quality.text_metric import Segment, segment_of
-from sqa.pipeline.saving import report
+from sqa.pipeline import report
 
 TABLES = tables_of(__file__)
 

@@ -8,8 +8,7 @@ from refusals import refused
 from tables import tables_of
 from transformers.data.metrics import squad_metrics
 
-from sqa.core.errors import DataError, NotComputable
-from sqa.core.significance import bootstrap
+from sqa.core import DataError, NotComputable, bootstrap
 from sqa.metrics.short_answers import LanguageMean, by_language, exact_match, f1, normalise, says
 
 TABLES = tables_of(__file__)

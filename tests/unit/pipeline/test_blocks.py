@@ -10,13 +10,10 @@ import yaml
 from refusals import refused
 from small_runs import small_config
 
-from sqa.core.errors import ConfigError, RemoteProtocolError
-from sqa.files.store import Store
-from sqa.pipeline.config import to_mapping
-from sqa.pipeline.engine import STAGES, run
-from sqa.pipeline.runner import Workshop
-from sqa.pipeline.saving import save
-from sqa.pipeline.scheduler import Scheduler, SlurmConfig, parse, scheduled
+from sqa.core import ConfigError, RemoteProtocolError
+from sqa.files import Store
+from sqa.pipeline import STAGES, Workshop, run, save, scheduled, to_mapping
+from sqa.pipeline.scheduler import Scheduler, SlurmConfig, parse
 
 ALIASES = {"metrics": ["ew", "accuracy", "bleu", "al", "ew@aliases"]}
 

@@ -11,12 +11,9 @@ from msgspec import Meta
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import ConfigError
-from sqa.core.paths import ROOT
-from sqa.core.schema import BelowOne, Count, Positive, Share, Whole, checked
-from sqa.files.yaml_reader import parse_yaml, read_yaml
-from sqa.pipeline.config import load, load_run, run_from_mapping, to_mapping, with_limit
-from sqa.pipeline.overrides import load_study, load_with, parsed
+from sqa.core import ROOT, BelowOne, ConfigError, Count, Positive, Share, Whole, checked
+from sqa.files import parse_yaml, read_yaml
+from sqa.pipeline import load, load_run, load_study, load_with, parsed, run_from_mapping, to_mapping, with_limit
 
 TABLES = tables_of(__file__)
 

@@ -6,7 +6,7 @@ import pytest
 from refusals import refused
 from small_runs import small_run
 
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.pipeline import folder as runs
 from sqa.pipeline import saving
 

@@ -6,8 +6,7 @@ import pytest
 from small_runs import small_run
 from tables import tables_of
 
-from sqa.pipeline import engine
-from sqa.pipeline.engine import STAGES
+from sqa.pipeline import STAGES, engine
 
 TABLES = tables_of(__file__)
 

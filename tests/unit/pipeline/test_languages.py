@@ -4,13 +4,9 @@ import json
 
 import pytest
 
-from sqa.core.errors import ConfigError
-from sqa.core.languages import certain_pair, code_of, pair_of
-from sqa.files.store import Store
-from sqa.pipeline import engine
-from sqa.pipeline.config import run_from_mapping, to_mapping
-from sqa.pipeline.overrides import load_with, parsed
-from sqa.pipeline.runner import Workshop
+from sqa.core import ConfigError, certain_pair, code_of, pair_of
+from sqa.files import Store
+from sqa.pipeline import Workshop, engine, load_with, parsed, run_from_mapping, to_mapping
 
 WAITK = {"name": "waitk", "model": "es-en", "k": 3}
 KNOWN = {  # config of a translator, and its source language

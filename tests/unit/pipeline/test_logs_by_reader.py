@@ -10,8 +10,7 @@ from refusals import refused
 from tables import tables_of
 
 from smt.engines.recorded import RecordedConfig, build
-from sqa.core.errors import DataError
-from sqa.core.types import Question
+from sqa.core import DataError, Question
 from sqa.metrics.latency_log import LogOptions, score
 from sqa.questions.facts_log import judged_lines
 

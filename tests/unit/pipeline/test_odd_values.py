@@ -7,14 +7,11 @@ from refusals import refused
 from tables import tables_of
 
 from sqa.cli import main as command
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa.data.download import read_manifest
-from sqa.files import yaml_reader
-from sqa.files.records import json_document, json_lines, parse_json
-from sqa.files.yaml_reader import parse_yaml, read_yaml
+from sqa.files import json_document, json_lines, parse_json, parse_yaml, read_yaml, yaml_reader
 from sqa.metrics.latency_log import LogOptions, score
-from sqa.pipeline.config import load_run, run_from_mapping
-from sqa.pipeline.overrides import contestant_from, translator_from
+from sqa.pipeline import contestant_from, load_run, run_from_mapping, translator_from
 
 TABLES = tables_of(__file__)
 

@@ -7,8 +7,8 @@ import pytest
 from own_layouts import played, write
 from tables import tables_of
 
-from sqa.core.errors import SqaError
-from sqa.pipeline.saving import save
+from sqa.core import SqaError
+from sqa.pipeline import save
 
 TABLES = tables_of(__file__)
 

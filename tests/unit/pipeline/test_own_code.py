@@ -14,13 +14,10 @@ from refusals import refused
 from tables import tables_of
 
 import sqa
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.registry import GUESSERS, NoKeys
+from sqa.core import GUESSERS, ConfigError, NoKeys, NotComputable
 from sqa.metrics.own_metrics import own_metric
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.folder import read
+from sqa.pipeline import read, run_from_mapping, save
 from sqa.pipeline.paired import compare
-from sqa.pipeline.saving import save
 
 TABLES = tables_of(__file__)
 

@@ -6,10 +6,8 @@ import pytest
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import beside
-from sqa.pipeline.config import load_run
-from sqa.pipeline.engine import Parts
+from sqa.core import ConfigError, DataError, beside
+from sqa.pipeline import Parts, load_run
 
 TABLES = tables_of(__file__)
 
@@ -66,7 +64,7 @@ def test_bundled_name_is_not_a_path(tmp_path, monkeypatch):
     ],
 )
 def test_missing_file_error_lists_searched_places(tmp_path, translator, error):
-    from sqa.core.registry import TRANSLATORS
+    from sqa.core import TRANSLATORS
 
     (tmp_path / "c.yaml").write_text(f"dataset: mini-es\ntranslator: {translator}")
     config = load_run(tmp_path / "c.yaml")

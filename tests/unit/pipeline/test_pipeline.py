@@ -19,12 +19,10 @@ from refusals import refused
 from small_runs import small_config, small_run
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, DataError, NotComputable, TraceError
+from sqa.core import Buzz, ConfigError, DataError, Emission, Guess, NotComputable, TraceError, Write
 from sqa.core.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_rows, scores_rows
-from sqa.core.types import Buzz, Emission, Guess, Write
-from sqa.files.store import Store
-from sqa.pipeline import engine
-from sqa.pipeline.engine import run, stream
+from sqa.files import Store
+from sqa.pipeline import engine, run, stream
 
 TABLES = tables_of(__file__)
 

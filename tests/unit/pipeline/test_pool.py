@@ -19,13 +19,10 @@ from small_runs import small_config
 from tables import tables_of
 
 import sqa
-from sqa.core.errors import DataError, RemoteProtocolError
-from sqa.core.paths import ROOT
-from sqa.files.store import Store
-from sqa.pipeline import engine, pool, runner, saving
-from sqa.pipeline.config import run_from_mapping
+from sqa.core import ROOT, DataError, RemoteProtocolError
+from sqa.files import Store
+from sqa.pipeline import engine, pool, run_from_mapping, runner, saving, workshop_of
 from sqa.pipeline.pool import Call, Processes, available, fitting, in_process, results
-from sqa.pipeline.runner import workshop_of
 
 TABLES = tables_of(__file__)
 

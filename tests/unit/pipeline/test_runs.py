@@ -10,10 +10,9 @@ from small_runs import small_run
 
 from guessers.retrieval.bm25 import Bm25Config
 from smt.engines.pretrained import PretrainedConfig
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core import ConfigError, DataError, NotComputable
+from sqa.pipeline import ComponentConfig, load_run, paired, run_from_mapping, saving
 from sqa.pipeline import folder as runs
-from sqa.pipeline import paired, saving
-from sqa.pipeline.config import ComponentConfig, load_run, run_from_mapping
 
 METRICS = ["ew", "accuracy", "bleu", "al"]
 

@@ -9,10 +9,9 @@ from jsonschema_rs import Draft202012Validator
 from tables import tables_of
 
 from sqa.cli.config_keys import KINDS, json_schema, keys_of
-from sqa.core.errors import ConfigError
-from sqa.core.paths import CONFIGS, ROOT
+from sqa.core import CONFIGS, ROOT, ConfigError
 from sqa.files import yaml_reader
-from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline import run_from_mapping
 
 TABLES = tables_of(__file__)
 

@@ -8,8 +8,7 @@ import pytest
 from refusals import refused
 
 from smt.engines.speech_logs import read as recordings
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, ConfigError, DataError
 from sqa.questions import measures
 from sqa.questions.ask import ask, bisected
 from sqa.questions.make import make, rule_maker

@@ -10,7 +10,7 @@ import pytest
 from refusals import refused
 from stand_ins.chat_server import Answer, ChatServer, completion, error
 
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa.net.chat import Budget, Cache, CachedChat, EndpointError
 from sqa.net.endpoint import Endpoint, EndpointConfig
 from sqa.questions import measures

@@ -4,9 +4,7 @@ import pytest
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import NotComputable
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import Emission, NotComputable, Question, QuestionTrace
 from sqa.metrics import build, parse
 from sqa.questions.make import make, rule_maker
 from sqa.questions.measures import summary_of

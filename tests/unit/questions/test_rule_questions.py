@@ -6,9 +6,8 @@ import pytest
 from refusals import refused
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
-from sqa.files.records import json_lines
+from sqa.core import ROOT, ConfigError, DataError
+from sqa.files import json_lines
 from sqa.metrics.quality.facts import judge
 from sqa.questions.files import read_questions
 from sqa.questions.make import make, rule_maker

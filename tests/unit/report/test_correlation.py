@@ -9,11 +9,8 @@ from refusals import refused
 from scipy.stats import kendalltau
 
 from sqa import metrics as metric_names
-from sqa.core import significance
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.significance import means
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.folder import RunFolder
+from sqa.core import ConfigError, NotComputable, means, significance
+from sqa.pipeline import RunFolder, run_from_mapping
 from sqa.report.correlation import correlate, correlate_runs, table
 
 

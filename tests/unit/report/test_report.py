@@ -17,13 +17,10 @@ from refusals import refused
 from stand_ins.viewer_runs import EVIL, make
 
 from smt.engines.pretrained import PretrainedConfig
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Guess
+from sqa.core import ConfigError, DataError, Guess, QuestionTrace
 from sqa.metrics.qa import curve_named
+from sqa.pipeline import ComponentConfig, saving
 from sqa.pipeline import folder as runs
-from sqa.pipeline import saving
-from sqa.pipeline.config import ComponentConfig
 from sqa.report.data import Reported, changes, read_runs
 from sqa.report.figures import draw_all, series_of, wins_at
 from sqa.report.html import code, page, plain

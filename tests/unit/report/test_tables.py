@@ -3,7 +3,7 @@
 import pytest
 from refusals import refused
 
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.results import NARROW, Frame, Row, Table, printing, show
 
 SENTENCE = "how much waiting costs and how much it buys, at one pace and at two"

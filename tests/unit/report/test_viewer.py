@@ -11,13 +11,10 @@ from refusals import refused
 from stand_ins.viewer_runs import EVIL, RECORDS, CopyAligner, TrustJudge, make
 from tables import tables_of
 
-from sqa.core.errors import ConfigError
-from sqa.core.paths import ROOT
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission
+from sqa.core import ROOT, ConfigError, Emission, QuestionTrace
 from sqa.diagnose.findings import UNSCORED
 from sqa.diagnose.pearmut import campaign
-from sqa.pipeline.folder import open_run
+from sqa.pipeline import open_run
 from sqa.report import viewer, viewer_data
 from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
 from sqa.report.viewer_data import page_data

@@ -18,7 +18,7 @@ from smt.training.clean import (
     refused_by,
 )
 from smt.training.corpus import align, lexicon, merged_links, pack
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from tests.smt_models import vocabulary
 
 TABLES = tables_of(__file__)

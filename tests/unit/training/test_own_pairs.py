@@ -19,10 +19,10 @@ from smt.training.clean import Report
 from smt.training.config import SmtConfig
 from smt.training.corpus import Packed, lexicon, load_arrays, pack
 from smt.training.prepare import cleaned, is_prepared, prepare
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.data.texts import load_own_pairs
-from sqa.pipeline.config import load
+from sqa.pipeline import load
 
 TABLES = tables_of(__file__)
 

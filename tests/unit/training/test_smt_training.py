@@ -20,10 +20,9 @@ from smt.train import main as train_main
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.sweep import main as sweep_main
 from smt.training.transformer_training import SmtTraining, arithmetic, losses, rate, train
-from sqa.core.errors import ConfigError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, ConfigError
 from sqa.data.datasets import load_questions
-from sqa.pipeline.config import load, to_mapping
+from sqa.pipeline import load, to_mapping
 from sqa.training.trainer import Checkpoints
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, prepared

@@ -19,9 +19,8 @@ from smt.statistical.phrase_table import LEXICON
 from smt.statistical.stages import STAGES, choose
 from smt.statistical.stages_config import PbmtConfig, TuningConfig
 from smt.statistical.tune import START
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Question
-from sqa.files.records import lines
+from sqa.core import ConfigError, DataError, Question
+from sqa.files import lines
 from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
 
 TABLES = tables_of(__file__)

@@ -13,9 +13,9 @@ from smt.models.bundle import load_model, save_model
 from smt.models.vocab import Vocabulary
 from smt.training.sweep import Finished, expand, finished, main, parse_sweep, sweep, table
 from smt.training.transformer_training import prepared_data, train_in
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import locked
-from sqa.pipeline.config import to_mapping
+from sqa.core import ConfigError, DataError
+from sqa.files import locked
+from sqa.pipeline import to_mapping
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, sentence_pairs
 

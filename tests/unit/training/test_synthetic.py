@@ -14,12 +14,10 @@ from smt.training import synthetic
 from smt.training.config import SmtConfig
 from smt.training.prepare import texts_for
 from smt.training.synthetic import MadeConfig, made_pairs, translated
-from sqa.core.errors import ConfigError
-from sqa.core.paths import ROOT, cache_dir
-from sqa.core.trace import table_of
+from sqa.core import ROOT, ConfigError, cache_dir, table_of
 from sqa.data.datasets import load_questions
-from sqa.files.store import Store
-from sqa.pipeline.config import load
+from sqa.files import Store
+from sqa.pipeline import load
 
 TABLES = tables_of(__file__)
 

@@ -7,7 +7,7 @@ import torch
 from refusals import refused
 from torch import nn
 
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core import ConfigError, DataError, NotComputable
 from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 X = torch.linspace(-1, 1, 12).reshape(6, 2)

@@ -22,10 +22,9 @@ from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_
 from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k
 from smt.training.corpus import pack
 from smt.training.transformer_training import Batches
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.schema import parse_k
+from sqa.core import ConfigError, DataError, parse_k
 from sqa.data.datasets import load_questions
-from sqa.files.devices import is_fast
+from sqa.files import is_fast
 from tests.doubles import question
 
 SENTENCES = [list(s) for s in load_questions("mini-es", limit=1)[0].sentences[:3]]

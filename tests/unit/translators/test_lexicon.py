@@ -17,7 +17,7 @@ from smt.models.stepper import Begun, Rules
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical.lexicon import COMMON, DOUBT, Glosses, Lexicon, table_of
 from smt.statistical.packed import Phrase
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 
 TABLES = tables_of(__file__)
 

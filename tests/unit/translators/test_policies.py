@@ -16,12 +16,8 @@ from tables import tables_of
 from smt.policies.policy import Hold, LocalAgreement, Retranslate, agreed, writes
 from smt.policies.prefixes import PolicyTranslator, Remembered, policy_of, written
 from smt.policies.waitk import FULL, WaitK
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
-from sqa.core.trace import check_emissions, hypotheses, prefixes
-from sqa.core.types import Emission, Write
-from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.engine import CountedSource, stream
+from sqa.core import ROOT, ConfigError, DataError, Emission, Write, check_emissions, hypotheses, prefixes
+from sqa.pipeline import CountedSource, run_from_mapping, stream
 
 TABLES = tables_of(__file__)
 

@@ -19,9 +19,8 @@ from typing import Any
 import requests
 import urllib3
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Translator, Write
-from sqa.files.records import parse_json
+from sqa.core import ConfigError, DataError, Translator, Write
+from sqa.files import parse_json
 from sqa.net.chat import without_secret
 from sqa_services.protocols.agents import agent_class
 from sqa_services.protocols.iwslt.corpus import EOS, GUIDE_EOS

@@ -17,8 +17,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from msgspec import Meta, Struct
 
-from sqa.core.errors import DataError
-from sqa.files.records import converted, json_document, lines
+from sqa.core import DataError
+from sqa.files import converted, json_document, lines
 from sqa_services.net.guard import Refused
 
 EOS = "</s>"

@@ -26,11 +26,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sqa.core.errors import ConfigError
-from sqa.core.schema import checked
+from sqa.core import ConfigError, checked
 from sqa.data.datasets import load_questions
-from sqa.files.records import parse_json
-from sqa.pipeline.overrides import contestant_from
+from sqa.files import parse_json
+from sqa.pipeline import contestant_from
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused
 from sqa_services.net.server import Route, application, json_reply, reply, run_app, tornado_page

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
-from sqa.core.errors import DataError, NotComputable
+from sqa.core import Buzzer, DataError, Emission, Guesser, Metric, NotComputable, Question
 from sqa.core.trace import Emissions, QuestionTrace, buzzes_rows, guesses_rows
-from sqa.core.types import Buzzer, Emission, Guesser, Metric, Question
 from sqa.metrics import build
 from sqa.metrics.quality.bleu import Bleu
 from sqa.pipeline.engine import buzz, guess

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
-from sqa.files.atomic import write_text
+from sqa.files import write_text
 from sqa.metrics.latency import IWSLT_2020_FINAL, Convention
 from sqa_services.net.guard import Refused
 

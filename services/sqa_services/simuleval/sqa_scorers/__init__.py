@@ -19,7 +19,7 @@ from typing import Any
 
 from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_latency_scorer
 
-from sqa.core.errors import DataError, SqaError
+from sqa.core import DataError, SqaError
 from sqa_services.simuleval.answered import SEGMENTAL, SHOWN, Segmental, add_options, answered, in_a_file
 
 SEGMENT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")

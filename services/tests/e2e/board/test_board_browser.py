@@ -13,7 +13,7 @@ import pytest
 from board_task import Row, submission
 from stand_ins.board_server import SUBMIT, serving
 
-from sqa.core.types import Question
+from sqa.core import Question
 from sqa_services.board import worker
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.server import ServeConfig

@@ -8,8 +8,7 @@ import pytest
 from board_task import RIGHT, model
 from typer.testing import CliRunner
 
-from sqa.core.errors import SqaError
-from sqa.core.paths import ROOT
+from sqa.core import ROOT, SqaError
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.cli.board import board_app
 

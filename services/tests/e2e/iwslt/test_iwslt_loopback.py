@@ -11,11 +11,9 @@ import pytest
 import requests
 from stand_ins.iwslt_loopback import ECHO, WaitAgent, get, serving
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Question
+from sqa.core import ConfigError, DataError, Question
 from sqa.data.datasets import load_questions
-from sqa.pipeline.engine import stream
-from sqa.pipeline.overrides import contestant_from
+from sqa.pipeline import contestant_from, stream
 from sqa_services.cli.protocols import client_iwslt
 from sqa_services.protocols.iwslt import session as sessions
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate

@@ -7,9 +7,9 @@ import pytest
 from small_runs import small_run
 from stand_ins.iwslt_loopback import get, put, serving
 
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core import ConfigError, DataError, SqaError
 from sqa.data.datasets import load_questions
-from sqa.pipeline.overrides import contestant_from
+from sqa.pipeline import contestant_from
 from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import Sentence

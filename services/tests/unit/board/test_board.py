@@ -10,11 +10,9 @@ import pytest
 from board_task import Row, add_data, add_models, model, submission
 from doubles import question, write_questions
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Question
-from sqa.files.store import Store
-from sqa.pipeline import engine
-from sqa.pipeline.config import DatasetConfig, run_in
+from sqa.core import ConfigError, DataError, Question
+from sqa.files import Store
+from sqa.pipeline import DatasetConfig, engine, run_in
 from sqa_services.board import queue, sqa_task, worker
 from sqa_services.board.board import Board
 from sqa_services.board.storage import as_lines

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.storage import Database
 

@@ -8,7 +8,7 @@ import pytest
 from board_task import model, submission
 from stand_ins.board_server import Person
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 from sqa_services.board import queue, worker

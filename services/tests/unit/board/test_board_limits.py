@@ -8,7 +8,7 @@ import pytest
 from board_task import model
 from stand_ins.board_server import Person
 
-from sqa.core.errors import DataError
+from sqa.core import DataError
 from sqa.data.datasets import load_questions
 from sqa_services.board import sqa_task
 from sqa_services.board.board import Board

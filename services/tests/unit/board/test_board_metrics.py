@@ -9,8 +9,7 @@ from board_task import add_data, add_models
 from doubles import echo, question
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.types import Buzz, Guess
+from sqa.core import Buzz, ConfigError, DataError, Guess, NotComputable
 from sqa_services.board import metrics, worker
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.metrics import Answer, Meta

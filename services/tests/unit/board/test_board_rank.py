@@ -9,8 +9,7 @@ import board_task
 import pytest
 from board_task import RIGHT, Row, model, submission
 
-from sqa.core.errors import ConfigError
-from sqa.core.types import Question
+from sqa.core import ConfigError, Question
 from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 from sqa_services.board import worker

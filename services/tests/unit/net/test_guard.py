@@ -15,7 +15,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from sqa import cli
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa_services.cli.protocols import Token
 from sqa_services.net.address import Address
 from sqa_services.net.guard import given_token, json_page

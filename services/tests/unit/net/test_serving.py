@@ -10,7 +10,7 @@ import requests
 from stand_ins.http_server import anything, serving_app
 from stand_ins.processes import free_port, listens, wait_until
 
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa_services.net import server
 from sqa_services.net.server import bind, reply
 

@@ -9,10 +9,7 @@ import sacrebleu
 from stand_ins.processes import wait_until
 from tables import tables_of
 
-from sqa.core.errors import DataError, NotComputable
-from sqa.core.significance import bootstrap, total
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core import DataError, Emission, NotComputable, Question, QuestionTrace, bootstrap, total
 from sqa_services.protocols import external
 from sqa_services.protocols.external import External, ExternalConfig, RemoteProtocolError, build
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from tables import tables_of
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa_services.cli.protocols import serve_iwslt
 from sqa_services.net.guard import Refused

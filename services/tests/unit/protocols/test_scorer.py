@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 from tables import tables_of
 
-from sqa.core.errors import ConfigError
+from sqa.core import ConfigError
 from sqa_services.protocols.scorer import LINE_LIMIT, NO_REFERENCE, UNKNOWN, Scorer, main, serve
 
 TABLES = tables_of(__file__)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sqa.core.types import Question
+from sqa.core import Question
 from sqa.data.datasets import load_questions
 from sqa.metrics.qa import curve_named
 from sqa_services.protocols import submission

@@ -5,9 +5,7 @@ import sys
 import pytest
 
 from benchmarks.compare_simuleval import evaluate
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import check_emissions
-from sqa.core.types import Question
+from sqa.core import ConfigError, DataError, Question, check_emissions
 from sqa.data.datasets import load_questions
 from sqa_services.simuleval import agent
 from sqa_services.simuleval.agent import SimulevalConfig, build

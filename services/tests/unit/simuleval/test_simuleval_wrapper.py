@@ -11,8 +11,7 @@ pytest.importorskip("simuleval", reason=missing("simul"))
 
 
 from benchmarks.compare_simuleval import evaluate
-from sqa.core.errors import ConfigError
-from sqa.core.types import Write
+from sqa.core import ConfigError, Write
 from sqa_services.simuleval.agent import quiet_imports
 
 with quiet_imports():

@@ -12,8 +12,7 @@ from stand_ins.chat_server import WORDS, Answer, ChatServer, error, normal, page
 
 from guessers.llm import guesser as llm
 from guessers.llm.reply import Titles
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import guesses_per_word
+from sqa.core import ConfigError, DataError, guesses_per_word
 from sqa.net.chat import Cache, Reply
 from sqa.net.endpoint import EndpointConfig
 

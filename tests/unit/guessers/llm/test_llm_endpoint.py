@@ -8,8 +8,7 @@ from refusals import refused
 from stand_ins import chat_server as chat
 from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completion, error, failing, pages
 
-from sqa.core.errors import ConfigError
-from sqa.core.types import guesses_per_word
+from sqa.core import ConfigError, guesses_per_word
 from sqa.net.chat import Budget, EndpointError
 from sqa.net.endpoint import Endpoint, EndpointConfig
 

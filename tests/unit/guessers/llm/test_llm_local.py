@@ -11,7 +11,7 @@ from stand_ins.lm_models import change, make
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from guessers.llm.reply import parse_title
 from smt.lm.local import LocalConfig
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import ConfigError, DataError
 
 
 @pytest.fixture(scope="module")

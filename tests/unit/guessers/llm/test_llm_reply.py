@@ -9,7 +9,7 @@ from stand_ins.chat_server import pages
 from tables import tables_of
 
 from guessers.llm.reply import Titles, parse, parse_title
-from sqa.core.types import Guess
+from sqa.core import Guess
 
 TABLES = tables_of(__file__)
 
