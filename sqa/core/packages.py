@@ -4,7 +4,6 @@ import re
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,6 +27,8 @@ SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
 @cache
 def requirements() -> dict[str, list[str]]:
     """Return the distributions that each extra requires."""
+    from importlib.metadata import PackageNotFoundError, requires  # slow to import
+
     extras: dict[str, list[str]] = {}
     with suppress(PackageNotFoundError):  # sqa is not installed
         for line in requires("sqa") or ():
