@@ -53,6 +53,8 @@ def guessing(questions: Sequence[Question]) -> Pairs:
         together(guesser)  # warm-up
         speeds = rate(partial(alone, guesser)), rate(partial(together, guesser))
         yield f"{name} guessing: from scratch, incremental", "steps/s", *speeds
+    networks = [GUESSERS.build("gru", GUESSERS.config_class("gru")(dtype=dtype)) for dtype in ("float64", "float32")]
+    yield "gru guessing: float64, float32", "steps/s", *(rate(partial(together, each), 3) for each in networks)
 
 
 def searching(questions: Sequence[Question]) -> Pairs:
@@ -74,7 +76,7 @@ def workers(questions: Sequence[Question]) -> Pairs:
         config = Path(folder) / "run.yaml"
         config.write_text(yaml.safe_dump({"dataset": {"name": DATASET, "limit": len(questions)}, **parts}), "utf-8")
         for number in (1, usable()):
-            options = ["--runs", f"{folder}/{number}", "--workers", str(number), "--quiet"]
+            options = ["--runs", f"{folder}/{number}", "--workers", str(number)]
             command = [sys.executable, "-m", "sqa", "run", str(config), *options]
             speeds.append(rate(lambda: run(command, check=True, stdout=DEVNULL) and words))  # noqa: B023
     yield f"whole run: 1 worker, {usable()} workers", "words/s", *speeds

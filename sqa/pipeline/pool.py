@@ -53,11 +53,13 @@ Running = dict["Future[Measured]", Call]
 class Waiting:
     """The calls that wait for a worker: the longest first, by their group's time per word.
 
-    Calls of a group without a measured time come before the others, and calls that are not blocks first of all.
+    Calls of a group without a measured time come before the others.  Calls that are not blocks come first of all, and
+    those of the first group too, so that the first result comes early.
     """
 
     def __init__(self, groups: Iterable[list[Call]], workers: int) -> None:
         self._groups, self._least = deque(groups), AHEAD * workers
+        self._first = next((call.group for group in self._groups for call in group), "") or None
         self._ready: list[Call] = []
         self._pace: dict[str, float] = {}  # minimum seconds per word, by group
 
@@ -73,7 +75,10 @@ class Waiting:
         return call
 
     def _seconds(self, call: Call) -> float:
-        return self._pace.get(call.group, math.inf) * call.words if call.words else math.inf
+        """Return the expected duration of a call; infinite if the call precedes others."""
+        if not call.words or call.group == self._first:
+            return math.inf
+        return self._pace.get(call.group, math.inf) * call.words
 
     def ended(self, call: Call, seconds: float) -> None:
         """Record the duration of a call and add the calls that follow it."""

@@ -159,30 +159,31 @@ def run_all(
     saved = [workshop.finished(config, path) for config, path in zip(configs, paths, strict=True)]
     missing = [index for index, folder in enumerate(saved) if folder is None]
     jobs = [Job(configs[i], beside=beside[i] if beside else "") for i in missing]
-    costs = [_cost(job, workshop) for job in jobs]
+    total = sum(_cost(job, sum(words_of(workshop.questions(job.config)))) for job in jobs)
     left = len(jobs)
-    with bar("runs", sum(costs), unit="words", unit_scale=True, smoothing=0, disable=not progress or not jobs) as shown:
-        for index, files in run_jobs(jobs, Store(runs), workers) if jobs else ():
+    with bar("runs", total, unit="words", unit_scale=True, smoothing=0, disable=not progress or not jobs) as shown:
+        for index, files in run_jobs(jobs, Store(runs), workers, shown.update) if jobs else ():
             unpack(files, paths[missing[index]])
             left -= 1
             saved[missing[index]] = folder = read(paths[missing[index]])
             row = next(iter(folder.report.values()))
             about = f"{len(configs) - left} of {len(configs)} runs; {folder.config.name}: {row.metric} {row.value}"
-            shown.set_postfix_str(about, refresh=False)
-            shown.update(costs[index])
+            shown.set_postfix_str(about, refresh=left + 1 == len(jobs))  # the first one at once
     return [folder for folder in saved if folder is not None]
 
 
-def _cost(job: Job, workshop: Workshop) -> int:
-    """Return the source words of a run, those of a large model counted LARGE times."""
-    return sum(words_of(workshop.questions(job.config, job.given))) * (LARGE if job.large else 1)
+def _cost(job: Job, words: int) -> int:
+    """Return the number of source words, those of a large model counted LARGE times."""
+    return words * (LARGE if job.large else 1)
 
 
-def run_jobs(jobs: Sequence[Job], store: Store, workers: int | None = None) -> Iterator[tuple[int, dict[str, bytes]]]:
+def run_jobs(
+    jobs: Sequence[Job], store: Store, workers: int | None = None, tick: Callable[[int], object] = lambda _: None
+) -> Iterator[tuple[int, dict[str, bytes]]]:
     """Yield (index, files of the run's folder) of each job as it ends.  The first error cancels all jobs.
 
     workers: number of processes; None for one per processor that this process may use.  Inside `scheduled(...)` the
-    scheduler's store replaces `store`.
+    scheduler's store replaces `store`.  tick: called with the cost of each block that has ended.
     """
     scheduler, number = current(), _processes(workers)
     store = store if scheduler is None else scheduler.store
@@ -193,7 +194,7 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int | None = None) -> I
         for index, job in enumerate(jobs):
             if index not in done:
                 grouped.setdefault(job.group(), {})[index] = job
-        calls = [_group_calls(name, group, store) for name, group in grouped.items()]
+        calls = [_group_calls(name, group, store, tick) for name, group in grouped.items()]
         if scheduler is not None:  # schedulers on the same store use different orders
             random.shuffle(calls)
             return [[call._replace(words=0) for call in group] for group in calls]
@@ -246,20 +247,21 @@ def make_ahead(work: Work, given: bool, progress: bool, workers: int | None = No
         deque(results(Processes(number), groups), maxlen=0)
 
 
-def _group_calls(name: str, group: dict[int, Job], store: Store) -> list[Call]:
+def _group_calls(name: str, group: dict[int, Job], store: Store, tick: Callable[[int], object]) -> list[Call]:
     """Return the calls that compute the blocks of a group of runs; calls that finish each run follow them."""
     jobs = tuple(group.values())
     words = words_of(workshop_of(store).questions(jobs[0].config, jobs[0].given))
     finishing = [Call(_files, (job.config, store), index, title=job.config.name) for index, job in group.items()]
     left = len(words)
 
-    def ended() -> list[Call]:
+    def ended(block: int) -> list[Call]:
         nonlocal left
         left -= 1
+        tick(sum(_cost(job, words[block]) for job in jobs))
         return [] if left else finishing
 
     blocks = random.sample(range(left), left)
-    return [_block_call(name, jobs, b, words[b], store, ended) for b in blocks] or finishing
+    return [_block_call(name, jobs, b, words[b], store, partial(ended, b)) for b in blocks] or finishing
 
 
 def _block_call(
