@@ -20,6 +20,7 @@ from tables import tables_of
 
 import sqa
 from sqa.core import ROOT, DataError, RemoteProtocolError
+from sqa.data.datasets import load_questions
 from sqa.files import Store
 from sqa.pipeline import engine, pool, run_from_mapping, runner, saving, workshop_of
 from sqa.pipeline.pool import Call, Processes, available, fitting, in_process, results
@@ -183,8 +184,16 @@ def test_few_questions_stay_in_this_process(tmp_path, monkeypatch):
     config = run_from_mapping(
         {"name": "x", "dataset": {"name": "mini-es", "limit": 2}, "translator": {"name": "fixed", "text": "reference"}}
     )
-    [(index, files)] = runner.run_jobs([runner.Job(config)], Store(tmp_path), 8)
+    costs: list[int] = []
+    [(index, files)] = runner.run_jobs([runner.Job(config)], Store(tmp_path), 8, costs.append)
     assert index == 0 and "run.json" in files
+    assert costs == [sum(len(question.words) for question in load_questions("mini-es", 2))]  # one block
+
+
+def test_blocks_of_the_first_group_come_first():
+    groups = [[Call(square, (block,), words=9, group=name) for block in range(3)] for name in "ab"]
+    waiting = pool.Waiting(groups, workers=4)
+    assert [waiting.take().group for _ in range(6)] == ["a", "a", "a", "b", "b", "b"]
 
 
 TASK = TABLES["task"]
