@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sqa import __version__
-from sqa.cli.options import SETTINGS, equip, option, say
+from sqa.cli.options import QUIET, SETTINGS, equip, flag, option, say
 from sqa.core import COMMANDS, ConfigError, SqaError, on_a_screen
 from sqa.core.compute import CHILD
 from sqa.core.own import PACKAGES
@@ -92,8 +92,10 @@ app = typer.Typer(help="Simultaneous translation evaluated by question answering
 
 @cache
 def program() -> Any:
-    """Return the `sqa` command."""
-    return get_command(app)
+    """Return the `sqa` command; -q is also accepted before the subcommand: `sqa -q run` is `sqa run -q`."""
+    command = get_command(app)
+    command.params.append(flag(QUIET))
+    return command
 
 
 def main() -> None:

@@ -1,11 +1,14 @@
-"""Shared code of the command line: arguments of many commands, formats of tables, function calls.
+"""Shared code of the command line: arguments of many commands, options of all commands, tables, function calls.
 
 A command passes its tables, and the names of files that it made, to `sqa.results.show` and `show_lines`.  These print
-TSV in a pipe, aligned columns on a terminal, and JSON or LaTeX with `--json` and `--latex`.  Messages go to stderr.
+TSV in a pipe, aligned columns on a terminal, and JSON or LaTeX with `--json` and `--latex`.  Messages go to stderr:
+`-q` suppresses them except errors.
 """
 
+import io
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext, redirect_stderr
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -104,49 +107,56 @@ def call(target: str, *arguments: Any) -> None:
         raise typer.Exit(code)
 
 
-# ------------------------------------------------------------------------------------------ formats of tables
+# ------------------------------------------------------------------------------------------ options of all commands
 
 PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout is read by other programs, so they print no tables
 OWN_TEXT = {  # commands that print text in a format of their own instead of tables
     ("export",),
     *(("questions", name) for name in ("show", "make")),
     *(("board", name) for name in ("examples", "register-dataset", "register-model")),
+    ("config", "schema"),
     ("validate", "vist"),
 }
-FORMATS = {"json": "Print JSON instead of TSV.", "latex": "Print LaTeX (booktabs)."}
-_STYLE = "sqa.style"  # key of the format in the context
+JSON, LATEX, QUIET = ("--json",), ("--latex",), ("-q", "--quiet")
+FORMATS = (JSON, LATEX)
+FLAGS = {  # names of an option -> its help
+    JSON: "Print JSON instead of TSV.",
+    LATEX: "Print LaTeX (booktabs).",
+    QUIET: "Print only errors on stderr.",
+}
 
 
 def equip(group: Any, parents: tuple[str, ...] = ()) -> Any:
-    """Add the options --json and --latex to the commands of a group that print tables."""
+    """Add the option -q to the commands of a group, and --json and --latex to those that print tables."""
     for name, command in group.commands.items():
         full_name = (*parents, name)
         if hasattr(command, "commands"):
             equip(command, full_name)
-        elif full_name[0] not in PROTOCOLS and full_name not in OWN_TEXT:
-            _equip(command)
+        elif not command.context_settings.get("ignore_unknown_options"):  # their arguments belong to other programs
+            _equip(command, full_name[0] not in PROTOCOLS and full_name not in OWN_TEXT)
     return group
 
 
-def _equip(command: Any) -> None:
+def _equip(command: Any, tables: bool) -> None:
     declared = {name for param in command.params for name in param.opts}
-    command.params += [_format(name) for name in FORMATS if f"--{name}" not in declared]
+    command.params += [flag(names) for names in (*(FORMATS if tables else ()), QUIET) if not declared & {*names}]
     invoke = command.invoke
 
     def shown(context: Any) -> Any:
-        style = context.meta.get(_STYLE) or ("aligned" if sys.stdout.isatty() else "tsv")
-        with printing(style):
+        style = next((names[0][2:] for names in FORMATS if names in context.meta), "")
+        style = style or ("aligned" if tables and sys.stdout.isatty() else "tsv")
+        with redirect_stderr(io.StringIO()) if QUIET in context.meta else nullcontext(), printing(style):
             return invoke(context)
 
     command.invoke = shown
 
 
-def _format(name: str) -> TyperOption:
-    """Return the option of a format, which `_equip` reads; the command's function does not receive it."""
+def flag(names: tuple[str, ...]) -> TyperOption:
+    """Return the option of FLAGS with these names, which `_equip` reads; the command's function does not receive it."""
 
     def keep(context: Any, _: Any, wanted: bool) -> None:
         if wanted:
-            context.meta[_STYLE] = name
+            context.meta[names] = True
 
-    options: dict[str, Any] = {"default": False, "expose_value": False, "callback": keep, "help": FORMATS[name]}
-    return TyperOption(param_decls=[f"--{name}"], is_flag=True, **options)
+    options: dict[str, Any] = {"default": False, "expose_value": False, "callback": keep, "help": FLAGS[names]}
+    return TyperOption(param_decls=[*names], is_flag=True, **options)

@@ -71,6 +71,11 @@ def test_help_lists_every_command_under_a_task(sqa: Shell) -> None:
     assert set(COMMANDS.names()) <= set(listed)
 
 
+def test_quiet_before_or_after_the_command(sqa: Shell) -> None:
+    assert "6 questions" in sqa("run", sqa.config()).err
+    assert sqa("-q", "run", sqa.config()).err == sqa("run", "-q", sqa.config()).err == ""
+
+
 def test_run_prints_the_report_it_writes(sqa: Shell) -> None:
     outcome = sqa("run", sqa.config())
     assert outcome.code == 0
