@@ -190,6 +190,19 @@ def test_few_questions_stay_in_this_process(tmp_path, monkeypatch):
     assert costs == [sum(len(question.words) for question in load_questions("mini-es", 2))]  # one block
 
 
+def test_run_is_finished_once_after_its_last_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "BLOCK_SIZE", 1)
+    monkeypatch.setattr(runner, "BLOCK_SIZE", 1)
+    config = run_from_mapping(
+        {"name": "x", "dataset": {"name": "mini-es", "limit": 3}, "translator": {"name": "fixed", "text": "reference"}}
+    )
+    costs: list[int] = []
+    results = [
+        (index, len(costs)) for index, _ in runner.run_jobs([runner.Job(config)], Store(tmp_path), 1, costs.append)
+    ]
+    assert results == [(0, 3)]
+
+
 def test_blocks_of_the_first_group_come_first():
     groups = [[Call(square, (block,), words=9, group=name) for block in range(3)] for name in "ab"]
     waiting = pool.Waiting(groups, workers=4)

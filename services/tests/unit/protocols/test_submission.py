@@ -55,7 +55,8 @@ def test_problems_of_all_lines_are_reported(tmp_path: Path, capsys: pytest.Captu
     first, third = sorted({row["question"] for row in good})[:3:2]
     last = max(i for i, row in enumerate(good) if row["question"] == third)
     good[3] |= {"token": "two words"}
-    good[12] |= {"g": 9999}
+    sizes = {question.id: len(question.words) for question in load_questions(QUESTIONS)}
+    good[12] |= {"g": sizes[good[12]["question"]] + 1}
     good[20] |= {"g": 1}
     good[last] |= {"step": 77}
     lines = [*good, "{\n", {"question": "nobody", "step": 0, "token": "a", "g": 1, "guess": "", "buzz": True}, [1]]
