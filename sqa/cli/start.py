@@ -16,7 +16,7 @@ import typer
 from sqa import __version__
 from sqa.cli.options import SETTINGS, argument
 from sqa.core import ROOT, ConfigError, cache_dir
-from sqa.core.packages import requirements
+from sqa.core.packages import requirements, too_new
 from sqa.core.paths import PACKAGE
 from sqa.results import Table, show, show_lines
 
@@ -107,7 +107,7 @@ def _packages() -> Iterator[Row]:
     if not extras:
         yield "packages", "n/a", "sqa runs from a folder that is not installed; see pyproject.toml"
     for extra, wanted in sorted(extras.items()):
-        absent = [f"lacks {name}" for name in wanted if not _installed(name)]
+        absent = [f"lacks {name}" for name, below in wanted if not too_new(below) and not _installed(name)]
         yield f"[{extra}]", "no" if absent else "yes", ", ".join(absent) or "all there"
 
 

@@ -1,6 +1,7 @@
 """Missing Python packages: all messages about them, with the commands that install them."""
 
 import re
+import sys
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
@@ -20,32 +21,43 @@ ELSEWHERE = {
     **{name: name for name in ("mweralign", "simulstream")},  # simulstream needs its own torch
 }
 _EXTRA = re.compile(r"extra == ['\"]([\w-]+)")
+_BELOW = re.compile(r"python_version < ['\"]([\d.]+)")
 
 SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
 
 
 @cache
-def requirements() -> dict[str, list[str]]:
-    """Return the distributions that each extra requires."""
+def requirements() -> dict[str, list[tuple[str, str]]]:
+    """Return the requirements of each extra: a distribution, and the Python version that it needs to be below."""
     from importlib.metadata import PackageNotFoundError, requires  # slow to import
 
-    extras: dict[str, list[str]] = {}
+    extras: dict[str, list[tuple[str, str]]] = {}
     with suppress(PackageNotFoundError):  # sqa is not installed
         for line in requires("sqa") or ():
             if extra := _EXTRA.search(line):
-                extras.setdefault(extra[1], []).append(re.split(r"[^\w.-]", line, maxsplit=1)[0])
+                below = _BELOW.search(line)
+                name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
+                extras.setdefault(extra[1], []).append((name, below[1] if below else ""))
     return extras
 
 
-def installed_by(package: str) -> str:
-    """Return the argument for pip that installs a package: its smallest extra; "" for an unknown package."""
+def installed_by(package: str) -> tuple[str, str]:
+    """Return the argument for pip that installs a package, and the Python version that it needs to be below.
+
+    Of several extras with the package, the smallest one is returned.  Both texts are empty for an unknown package.
+    """
     if package in ELSEWHERE:
-        return ELSEWHERE[package]
+        return ELSEWHERE[package], ""
     wanted = DISTRIBUTIONS.get(package, package).replace("_", "-").lower()
-    for extra, names in sorted(requirements().items(), key=lambda item: (len(item[1]), item[0])):
-        if wanted in (name.replace("_", "-").lower() for name in names):
-            return f"sqa[{extra}]"
-    return ""
+    for extra, rows in sorted(requirements().items(), key=lambda item: (len(item[1]), item[0])):
+        if found := [below for name, below in rows if name.replace("_", "-").lower() == wanted]:
+            return f"sqa[{extra}]", found[0]
+    return "", ""
+
+
+def too_new(below: str) -> bool:
+    """Return whether Python is not below a version; "" is no version."""
+    return bool(below) and sys.version_info >= tuple(map(int, below.split(".")))
 
 
 def install_command(wanted: str) -> str:
@@ -70,7 +82,9 @@ def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> 
     if isinstance(package, ImportError):
         package = package.name or getattr(package.__cause__, "name", None) or str(package)
     top = package.partition(".")[0]
-    install = installed_by(top)
+    install, below = installed_by(top)
+    if too_new(below):
+        return ConfigError(f"{what} needs the Python package {top}, which needs a Python version below {below}")
     install = f"sqa[{extra}]" if extra and install else install
     how = f": {install_command(install)}" if install else ", which is not installed"
     return ConfigError(f"{what} needs the Python package {top}{how}")
@@ -95,7 +109,7 @@ def not_imported(what: str, target: str, error: Exception) -> Exception:
     missing = (error.name or "").partition(".")[0]
     if missing in PACKAGES and not is_own(target):
         return error
-    if not in_file(target) or installed_by(missing):
+    if not in_file(target) or installed_by(missing)[0]:
         return lacking(error, what)
     near = get_close_matches(missing, [file.stem for file in Path(home).parent.glob("*.py")], 1, 0.5)
     meant = f", did you mean {near[0]!r}" if near else ""

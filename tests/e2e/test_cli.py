@@ -240,7 +240,7 @@ def test_init_survives_a_closed_pipe(tmp_path: Path) -> None:
 
 
 def test_doctor_names_missing_packages(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    required = {"lm": ["nothere"], "bert": ["numpy"]}
+    required = {"lm": [("nothere", "")], "bert": [("numpy", ""), ("older", "3.9")]}
     monkeypatch.setattr(start, "requirements", lambda: required)
     rows = {row["what"]: (row["state"], row["remark"]) for row in json.loads(sqa("doctor", "--json").out)}
     assert rows["[lm]"] == ("no", "lacks nothere") and rows["[bert]"] == ("yes", "all there")

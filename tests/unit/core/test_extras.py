@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from tables import tables_of
 
 import sqa
-from sqa.core.packages import DISTRIBUTIONS, ELSEWHERE, install_command, installed_by
+from sqa.core.packages import DISTRIBUTIONS, ELSEWHERE, install_command, installed_by, lacking
 
 TABLES = tables_of(__file__)
 
@@ -82,7 +82,7 @@ def imports_of(extra: str) -> list[str]:
     imported = {distribution: package for package, distribution in DISTRIBUTIONS.items()}
     names = {Requirement(text).name for text in EXTRAS[extra]}
     packages = {imported.get(name, name.replace("-", "_")) for name in names} | {*ELSEWHERE}
-    ours = {package for package in packages if installed_by(package) == f"sqa[{extra}]"}
+    ours = {package for package in packages if installed_by(package)[0] == f"sqa[{extra}]"}
     found = set()
     for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
         module = ast.parse(path.read_text(encoding="utf-8"))
@@ -153,6 +153,16 @@ def test_missing_package_is_reported_in_one_line(output: list[str], index: int) 
     assert "Traceback" not in output[index]
 
 
+def test_unsupported_python_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert installed_by("comet") == ("sqa[comet]", "3.13")
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0))
+    assert (
+        str(lacking("comet", "COMET"))
+        == "COMET needs the Python package comet, which needs a Python version below 3.13"
+    )
+    assert str(lacking("bert_score", "it")).endswith("pip install 'sqa[metrics]'")
+
+
 def test_install_advice_comes_from_one_function() -> None:
     texts = {path: path.read_text(encoding="utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     saying = [path.name for path, text in texts.items() if re.search(r"(pip )?install [^\n]{0,9}\[", text)]
@@ -161,7 +171,7 @@ def test_install_advice_comes_from_one_function() -> None:
 
 @pytest.mark.parametrize(("package", "install"), TABLES["package_is_found_in_its_smallest_extra"])
 def test_package_is_found_in_its_smallest_extra(package: str, install: str) -> None:
-    assert installed_by(package) == install
+    assert installed_by(package)[0] == install
 
 
 def test_packages_of_the_services_are_theirs() -> None:
