@@ -9,12 +9,13 @@ import io
 import sys
 from collections.abc import Iterable
 from contextlib import nullcontext, redirect_stderr
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from typer.core import TyperOption
+from typer.main import get_command
 
 from sqa.core import CONFIGS, config_file
 from sqa.results import printing, show_lines
@@ -143,20 +144,27 @@ def _equip(command: Any, tables: bool) -> None:
     invoke = command.invoke
 
     def shown(context: Any) -> Any:
-        style = next((names[0][2:] for names in FORMATS if names in context.meta), "")
+        style = next((names[0][2:] for names in FORMATS if names[-1] in context.meta), "")
         style = style or ("aligned" if tables and sys.stdout.isatty() else "tsv")
-        with redirect_stderr(io.StringIO()) if QUIET in context.meta else nullcontext(), printing(style):
+        with redirect_stderr(io.StringIO()) if QUIET[-1] in context.meta else nullcontext(), printing(style):
             return invoke(context)
 
     command.invoke = shown
 
 
-def flag(names: tuple[str, ...]) -> TyperOption:
+@cache
+def flag(names: tuple[str, ...]) -> Any:
     """Return the option of FLAGS with these names, which `_equip` reads; the command's function does not receive it."""
 
-    def keep(context: Any, _: Any, wanted: bool) -> None:
+    def keep(context: typer.Context, wanted: bool) -> None:
         if wanted:
-            context.meta[names] = True
+            context.meta[names[-1]] = True
 
-    options: dict[str, Any] = {"default": False, "expose_value": False, "callback": keep, "help": FLAGS[names]}
-    return TyperOption(param_decls=[*names], is_flag=True, **options)
+    parameter = typer.Option(*names, expose_value=False, callback=keep, help=FLAGS[names])
+
+    def command(wanted: Annotated[bool, parameter] = False) -> None:
+        """Hold the option, which typer makes from the signature."""
+
+    alone = typer.Typer(add_completion=False)
+    alone.command()(command)
+    return get_command(alone).params[0]
