@@ -25,7 +25,7 @@ import numpy as np
 from guessers.rerank.answer_types import Kinds
 from guessers.rerank.evidence import Knowledge, Reading
 from guessers.rerank.features import NUMBERS, numbers
-from guessers.retrieval.bm25 import Index
+from guessers.retrieval.bm25 import shared_index
 from sqa.core import DataError, File, Guess
 from sqa.files import folder_digest, read_tensors, resolve_model, write_tensors
 
@@ -179,7 +179,8 @@ class RerankGuesser:
         if not isinstance(retrieval, str):
             raise DataError(f"{folder}: config.json: retrieval: expected the name of a bm25 model; train it again")
         counts = resolve_model(retrieval)
-        index = Index.load(counts)
+        counts_digest = folder_digest(counts)
+        index = shared_index(counts, counts_digest)
         if config.get("titles") != digest_of(index.titles):
             raise DataError(f"{folder}: the pages of {retrieval} changed after training; train the reranker again")
         weights: Tensors = {name: array for name, array in tensors.items() if array.dtype.kind == "f"}
@@ -189,7 +190,7 @@ class RerankGuesser:
                 raise ValueError(f"lessons of {len(kinds.lessons)} pages, not {len(index.titles)}")
         except (KeyError, ValueError) as error:
             raise DataError(f"{folder}: not a rerank model ({error}); restore or train it again") from error
-        digest = f"{folder_digest(folder)} {folder_digest(counts)}"
+        digest = f"{folder_digest(folder)} {counts_digest}"
         return cls(Knowledge(index, kinds), scorer, retrieval, digest)
 
 

@@ -25,6 +25,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Literal
@@ -73,7 +74,7 @@ def analyzer_of(name: str) -> Analyzer:
     return lucene.standard if name == "standard" else lucene.english
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Index:
     """Term counts by page.  Terms 0..W-1 are words, later terms are pairs (key: first word * W + second word)."""
 
@@ -84,6 +85,21 @@ class Index:
     pages: np.ndarray  # (postings,) int64, increasing within a term
     counts: np.ndarray  # (postings,) int64, >= 1
     analyzer: str = "stems"  # a key of ANALYZERS
+
+    @cached_property
+    def word_ids(self) -> dict[str, int]:
+        """The term of each word."""
+        return {word: id for id, word in enumerate(self.words)}
+
+    @cached_property
+    def pair_ids(self) -> dict[int, int]:
+        """The term of each pair, by its key."""
+        return dict(zip(self.pair_keys.tolist(), range(len(self.words), len(self.starts)), strict=False))
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """`starts` as a list, whose items are read faster."""
+        return self.starts.tolist()
 
     def fields(self) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
         """Return (terms, postings) of the words and of the pairs."""
@@ -147,6 +163,13 @@ def postings_of(steps: np.ndarray, frequency: np.ndarray) -> tuple[np.ndarray, n
     return starts, running - np.repeat(before, frequency)
 
 
+@lru_cache(maxsize=2)
+def shared_index(folder: Path, digest: str) -> Index:
+    """Return the index of a folder, which the guessers of this process share; `digest` is that of its files."""
+    return Index.load(folder)
+
+
+@lru_cache(maxsize=4)
 def weights(index: Index, config: Bm25Config) -> np.ndarray:
     """Return, for each posting, the contribution of one occurrence of the term in the text to the page's score."""
     if config.similarity == "tfidf":
@@ -202,9 +225,6 @@ class Bm25Guesser:
         """Create the guesser; `digest` identifies the index in the fingerprint."""
         self.index, self._config, self._digest = index, config, digest
         self._titles = index.titles
-        self._word_ids = {word: id for id, word in enumerate(index.words)}
-        self._pair_ids = dict(zip(index.pair_keys.tolist(), range(len(index.words), len(index.starts)), strict=False))
-        self._starts: list[int] = index.starts.tolist()
         self._pages = np.ascontiguousarray(index.pages)
         self.weights = weights(index, config)  # (postings,)
         self._analyze = analyzer_of(index.analyzer)
@@ -212,7 +232,8 @@ class Bm25Guesser:
     @classmethod
     def load(cls, folder: Path, config: Bm25Config | None = None) -> Bm25Guesser:
         """Return the guesser of a model folder."""
-        return cls(Index.load(folder), config or Bm25Config(), folder_digest(folder))
+        digest = folder_digest(folder)
+        return cls(shared_index(folder, digest), config or Bm25Config(), digest)
 
     def save(self, folder: Path) -> None:
         """Write the term counts; k1, b and the boost are not part of the model."""
@@ -269,13 +290,14 @@ class Bm25Guesser:
 
     def _add(self, terms: Iterable[int], scores: np.ndarray) -> None:
         """Add the weights of the terms' postings to the pages' scores, one term at a time."""
+        bounds = self.index.bounds
         for term in terms:
-            postings = slice(self._starts[term], self._starts[term + 1])
+            postings = slice(bounds[term], bounds[term + 1])
             scores[self._pages[postings]] += self.weights[postings]
 
     def terms(self, words: Iterable[str]) -> Iterator[list[int]]:
         """Yield the known terms of each word: its words and the pairs that end with one of them."""
-        word_ids, pair_ids, n_words = self._word_ids, self._pair_ids, len(self._word_ids)
+        word_ids, pair_ids, n_words = self.index.word_ids, self.index.pair_ids, len(self.index.words)
         last: int | None = None  # id of the previous word, None if unknown
         for word in words:
             terms = []

@@ -38,7 +38,7 @@ class Lexicon(NamedTuple):
 class TransformerWriter:
     """A Transformer ready to translate."""
 
-    batch = 256
+    batch = 128  # larger batches need more memory, and are hardly faster
     bonus: Bonus | None = None
 
     def __init__(self, model: Transformer, vocabulary: Vocabulary) -> None:

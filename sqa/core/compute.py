@@ -14,6 +14,7 @@ from typing import Any
 from sqa.core.registry import model_size
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
+KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"  # torch keeps a kernel of each shape: by default 1024, or up to 300 MB
 OURS = "SQA_SET_THREADS"  # holds the number set by this module, to distinguish it from a user's setting
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors; "max 100000": no limit
 
@@ -64,8 +65,9 @@ def set_threads(number: int, environment: MutableMapping[str, str] = os.environ)
     """Set and return the number of threads of numpy and torch; return None if the user has set it.
 
     The environment variables take effect only if numpy and torch are not loaded yet.  If torch is loaded, it is set
-    directly.
+    directly.  Also limits the number of kernels that torch keeps, unless the user has set it.
     """
+    environment.setdefault(KERNELS, "64")
     given = environment.get(VARIABLES[0])
     if given is not None and given != environment.get(OURS):
         return None
