@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -128,7 +127,8 @@ class Board:
         copies = self.copies(code, name, kinds)
         with self.database.writing() as db:
             this = "WHERE task = ? AND name = ?"
-            present = json.loads(db.execute(f"SELECT prefixes FROM datasets {this}", (code, name)).fetchone()[0])
+            [row] = db.execute(f"SELECT prefixes FROM datasets {this}", (code, name))
+            present = json.loads(row["prefixes"])
             if both := [prefix for prefix in copies if prefix in present]:
                 raise Taken(f"{name}: already has {both[0]} copies, which are immutable; register it under a new name")
             for prefix, rows in copies.items():
@@ -167,32 +167,30 @@ class Board:
         with self.database.writing() as db:
             query = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) RETURNING id"
             try:
-                [id] = db.execute(query, cells).fetchone()
+                [id] = db.execute(query, cells)
             except sqlite3.IntegrityError as error:
                 raise _taken(table, task.code, name) from error
             for path, data in files.items():
                 self.files.write(path, data)
             queued = queue.fill(db)
-        return {**row, "id": id, "queued": queued}
+        return {**row, **id, "queued": queued}
 
     # ---------------------------------------------------------------------------------------- registered models
 
-    @contextmanager
-    def _model(self, code: str, name: str) -> Iterator[tuple[sqlite3.Connection, int, str]]:
-        """Open a transaction on a model; yield it, the model's id and its kind.  Raises NotFound if it is unknown."""
-        with self.database.writing() as db:
-            row = db.execute("SELECT id, kind FROM models WHERE task = ? AND name = ?", (code, name)).fetchone()
-            if row is None:
-                raise NotFound(f"no model {name!r}")
-            yield db, *row
+    def _model(self, db: sqlite3.Connection, code: str, name: str) -> Row:
+        """Return the row of a model.  Raises NotFound if it is unknown."""
+        row: Row | None = db.execute("SELECT * FROM models WHERE task = ? AND name = ?", (code, name)).fetchone()
+        if row is None:
+            raise NotFound(f"no model {name!r}")
+        return row
 
     def requeue(self, code: str, name: str) -> int:
         """Queue a model's failed evaluations again, and return their number.  Raises NotFound if it is unknown."""
         query = """
             UPDATE evaluations SET state = 'queued', attempts = 0, error = NULL, queued = ?, started = NULL,
             finished = NULL WHERE model = ? AND state = 'failed'"""
-        with self._model(code, name) as (db, id, _):
-            return db.execute(query, (time.time(), id)).rowcount
+        with self.database.writing() as db:
+            return db.execute(query, (time.time(), self._model(db, code, name)["id"])).rowcount
 
     def remove(self, code: str, name: str) -> None:
         """Delete a model, its results and its files, but not the digests of its answers, and free its name.
@@ -200,10 +198,11 @@ class Board:
         Raises NotFound if it is unknown.
         """
         query = "SELECT d.name, e.prefix FROM evaluations e JOIN datasets d ON d.id = e.dataset WHERE e.model = ?"
-        with self._model(code, name) as (db, id, kind):
-            files = [predictions_path(code, name, *row) for row in db.execute(query, (id,)).fetchall()]
-            db.execute("DELETE FROM models WHERE id = ?", (id,))
-            for path in (*files, model_path(code, name, kind)):
+        with self.database.writing() as db:
+            model = self._model(db, code, name)
+            files = [predictions_path(code, name, **row) for row in db.execute(query, (model["id"],)).fetchall()]
+            db.execute("DELETE FROM models WHERE id = ?", (model["id"],))
+            for path in (*files, model_path(code, name, model["kind"])):
                 self.files.remove(path)
 
     # ------------------------------------------------------------------------------------------------- reading
@@ -211,13 +210,13 @@ class Board:
     def datasets(self, code: str) -> list[Row]:
         """Return the data sets of a task in the order of registration."""
         self.task(code)
-        rows = self.database.dicts("SELECT * FROM datasets WHERE task = ? ORDER BY id", code)
+        rows = self.database.rows("SELECT * FROM datasets WHERE task = ? ORDER BY id", code)
         return [{**row, "prefixes": json.loads(row["prefixes"])} for row in rows]
 
     def models(self, code: str) -> list[Row]:
         """Return the models of a task in the order of registration."""
         self.task(code)
-        return self.database.dicts("SELECT * FROM models WHERE task = ? ORDER BY id", code)
+        return self.database.rows("SELECT * FROM models WHERE task = ? ORDER BY id", code)
 
     def dataset(self, code: str, name: str) -> tuple[Row, str]:
         """Return the row of a data set and the prefix in `name`, which is NAME (prefix "") or PREFIX-NAME.
@@ -242,7 +241,7 @@ class Board:
             SELECT e.id, m.task, m.name AS model, d.name AS dataset, e.prefix, e.state, e.attempts, e.error, e.queued,
             e.started, e.finished, e.result FROM evaluations e JOIN models m ON m.id = e.model
             JOIN datasets d ON d.id = e.dataset WHERE m.task = ? AND e.state = COALESCE(?, e.state) ORDER BY e.id"""
-        rows = self.database.dicts(query, code, state)
+        rows = self.database.rows(query, code, state)
         return [{**row, "result": row["result"] and json.loads(row["result"])} for row in rows]
 
     def leaderboard(

@@ -67,7 +67,7 @@ def claim(database: Database, lease_seconds: float) -> Claim | None:
             RETURNING id, model, dataset, prefix, lease""",
             (secrets.token_hex(16), now + lease_seconds, now, now, MAX_ATTEMPTS),
         ).fetchone()
-    return None if row is None else Claim(*row)
+    return None if row is None else Claim(**row)
 
 
 def renew(database: Database, claimed: Claim, lease_seconds: float) -> bool:
@@ -101,6 +101,8 @@ def _update(db: sqlite3.Connection, claimed: Claim, **values: Any) -> bool:
 
 def to_do(database: Database) -> dict[str, int]:
     """Return the numbers of running and queued evaluations; one whose worker died counts as queued."""
-    query = "SELECT COUNT(*), TOTAL(state = 'running' AND lease_until >= ?) FROM evaluations WHERE state IN (?, ?)"
-    [(everything, running)] = database.rows(query, time.time(), "queued", "running")
-    return {"running": int(running), "queued": everything - int(running)}
+    query = """
+        SELECT COUNT(*) AS open, COUNT(*) FILTER (WHERE state = 'running' AND lease_until >= ?) AS running
+        FROM evaluations WHERE state IN ('queued', 'running')"""
+    [counted] = database.rows(query, time.time())
+    return {"running": counted["running"], "queued": counted["open"] - counted["running"]}

@@ -61,6 +61,7 @@ class Database:
         try:
             path.touch(0o600)  # SQLite gives its mode to the files beside it
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._db.row_factory = _named
             for pragma in PRAGMAS:
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.execute("SELECT 1 FROM sqlite_master")
@@ -70,28 +71,15 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Open one transaction: committed when the block ends, rolled back if the block fails."""
-        with self._failing():
+        """Open one transaction: committed when the block ends, rolled back if the block or the commit fails."""
+        with self._failing(), self._db:
             self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:  # a full disk may have ended the transaction
-                    self._db.execute("ROLLBACK")
-                raise
+            yield self._db
 
-    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
-        with self._failing():
-            return self._db.execute(query, values).fetchall()
-
-    def dicts(self, query: str, *values: Any) -> list[dict[str, Any]]:
+    def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         """Return the rows of a query by the names of their columns."""
         with self._failing():
-            cursor = self._db.execute(query, values)
-            names = [column for column, *_ in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor]
+            return self._db.execute(query, values).fetchall()
 
     def close(self) -> None:
         with self._lock:
@@ -106,20 +94,25 @@ class Database:
                 raise DataError(f"{self.path}: {error}") from error
 
 
+def _named(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
+    """Return a row by the names of its columns."""
+    return dict(zip((column for column, *_ in cursor.description), row, strict=True))
+
+
 def open_database(path: Path) -> Database:
     """Open a board's database, and create its tables in a new file.  Raises ConfigError for another version."""
     database = Database(path)
     with database.writing() as db:  # no other process sees a part of the tables
-        [version], [tables] = (
-            db.execute(query).fetchone() for query in ("PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")
+        [found] = db.execute(
+            "SELECT user_version, (SELECT COUNT(*) FROM sqlite_master) AS tables FROM pragma_user_version"
         )
-        if not tables:
+        if not found["tables"]:
             for statement in SCHEMA.split(";"):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {VERSION}")
-    if tables and version != VERSION:
+    if found["tables"] and found["user_version"] != VERSION:
         database.close()
-        problem = f"has version {version} of the board's tables, but this SQA reads version {VERSION}"
+        problem = f"has version {found['user_version']} of the board's tables, but this SQA reads version {VERSION}"
         raise ConfigError(f"--board: {path} {problem}; use the SQA version that created it, or start a new board")
     return database
 

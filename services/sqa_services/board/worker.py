@@ -151,8 +151,8 @@ def work(board: Board, until_empty: bool = False, lease_seconds: float = LEASE_S
 
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     """Run a leased evaluation; return whether its result was stored."""
-    models = board.database.dicts("SELECT * FROM models WHERE id = ?", claimed.model)
-    [data] = board.database.dicts("SELECT * FROM datasets WHERE id = ?", claimed.dataset)
+    models = board.database.rows("SELECT * FROM models WHERE id = ?", claimed.model)
+    [data] = board.database.rows("SELECT * FROM datasets WHERE id = ?", claimed.dataset)
     if not models:  # the model was deleted in the meantime
         return False
     [model] = models
