@@ -17,8 +17,8 @@ from sqa.core import ConfigError, DataError, NotComputable, SqaError, bootstrap
 from sqa.results import defined
 from sqa_services.board import queue
 from sqa_services.board.board import Board
-from sqa_services.board.copies import alike
 from sqa_services.board.metrics import JOB, Job, additive, get_accuracy, get_unperturbed_percent, metric, pretty
+from sqa_services.board.rank import alike
 from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.task import Task, answer_all
 
