@@ -10,7 +10,7 @@ user, a function without parameters that returns a `Metric` or an `Additive`.  M
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from math import isfinite
@@ -192,19 +192,12 @@ class Job:
     seconds: float | None  # None: the model did not run (submission or stored results)
     peak_bytes: int | None  # peak memory of the worker during the run; None: unknown
 
-
-def get_examples_per_second(job: Job) -> float:
-    """Return the examples per second of wall-clock time."""
-    if job.seconds is None:
-        raise NotComputable("examples_per_second: the model did not run now")
-    return job.examples / job.seconds
-
-
-def get_memory_utilization(job: Job) -> float:
-    """Return the peak memory of the worker process in GiB."""
-    if job.seconds is None or job.peak_bytes is None:
-        raise NotComputable("memory_utilization: the model did not run now, or this system does not report it")
-    return job.peak_bytes / 2**30
+    def values(self) -> dict[str, float]:
+        """Return the examples per second of wall-clock time and the peak memory in GiB, as far as they are known."""
+        if self.seconds is None:
+            return {}
+        memory = {} if self.peak_bytes is None else {"memory_utilization": self.peak_bytes / 2**30}
+        return {"examples_per_second": self.examples / self.seconds, **memory}
 
 
 # -------------------------------------------------------------------------------------------------- the registry
@@ -225,13 +218,12 @@ ap = partial(Additive, "ap", 1.0)
 _LABELS = ("accuracy", "macro_f1", "squad_f1", "bleu")
 _QUESTIONS = ("ew", "oracle_ew", "qa_accuracy", "corpus_bleu", "chrf", "al", "laal", "ap", "dal")
 METRICS = Registry("board metric", {name: f"{__name__}:{name}" for name in (*_LABELS, *_QUESTIONS)})
-JOB: Mapping[str, Callable[[Job], float]] = {
-    "examples_per_second": get_examples_per_second,
-    "memory_utilization": get_memory_utilization,
+DELTA = {
+    "fairness": Meta("%", "Fairness"),
+    "robustness": Meta("%", "Robustness"),
+    "simultaneous": Meta("%", "Speech-like input"),
 }
-DELTA = {"fairness": "Fairness", "robustness": "Robustness", "simultaneous": "Speech-like input"}
-_OTHERS: Mapping[str, Meta] = {  # values that are not computed from predictions and targets
-    **{name: Meta("%", pretty_name) for name, pretty_name in DELTA.items()},
+JOB = {
     "examples_per_second": Meta("examples/second", "Throughput"),
     "memory_utilization": Meta("GiB", "Memory", -1, 16.0),
 }
@@ -261,7 +253,7 @@ def additive(name: str) -> Additive | None:
 
 def meta_of(name: str) -> Meta:
     """Return the metadata of a metric.  Raises ConfigError if the metric is unknown."""
-    return _OTHERS[name] if name in _OTHERS else metric(name).meta
+    return (DELTA | JOB).get(name) or metric(name).meta
 
 
 def pretty(name: str, value: float) -> str:

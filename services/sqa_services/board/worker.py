@@ -9,7 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
@@ -17,43 +17,44 @@ from sqa.core import ConfigError, DataError, NotComputable, SqaError, bootstrap
 from sqa.results import defined
 from sqa_services.board import queue
 from sqa_services.board.board import Board
-from sqa_services.board.metrics import JOB, Job, additive, get_accuracy, get_unperturbed_percent, metric, pretty
+from sqa_services.board.metrics import additive, get_accuracy, get_unperturbed_percent, metric, pretty
 from sqa_services.board.rank import alike
 from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed
-from sqa_services.board.task import Task, answer_all
+from sqa_services.board.task import Example, Response, Task
 
 RESAMPLES = 1000
 Labels = Sequence[Mapping[str, Any]]  # results of `Task.label`
-Predicted = Sequence[Mapping[str, Any]]  # results of `answer_all`
 
 
-def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) -> dict[str, Any]:
+def evaluate(task: Task, labels: Labels, predictions: Sequence[Any], seed: int = 0) -> dict[str, Any]:
     """Score predictions in Dynabench's format: perf, perf_std (null), pretty_perf, metadata_json with "perf_by_tag".
 
     Two keys of metadata_json are not in Dynabench: "intervals" has the 95% intervals of additive metrics, and
-    "refusals" has the reasons for missing values.  Predictions for unknown ids are ignored.
+    "refusals" has the reasons for missing values.
 
     Raises:
-        DataError: A prediction is missing (Dynabench logs it and returns {}).
         NotComputable: The task's `perf_metric` has no value.
     """
-    aligned, targets = align(labels, predictions), [label["answer"] for label in labels]
-    values, refusals = _values(task, aligned, targets)
+    targets = [label["answer"] for label in labels]
+    values, refusals = _values(task, predictions, targets)
     if task.perf_metric in refusals:
         raise NotComputable(refusals[task.perf_metric])
-    more = {"intervals": _intervals(aligned, targets, values, seed), "refusals": refusals}
-    metadata = {**values, "perf_by_tag": _by_tag(task, labels, aligned, seed)}
+    more = {"intervals": _intervals(predictions, targets, values, seed), "refusals": refusals}
+    metadata = {**values, "perf_by_tag": _by_tag(task, labels, predictions, seed)}
     metadata |= {name: value for name, value in more.items() if value}
     return {**_perf(task, values), "metadata_json": json.dumps(metadata)}
 
 
-def align(labels: Labels, predictions: Predicted) -> list[Any]:
-    """Return the prediction of each label, in order."""
-    by_id = {prediction["id"]: prediction["pred"] for prediction in predictions}
+def predicted(task: Task, labels: Labels, responses: Sequence[Response]) -> list[Any]:
+    """Return the prediction for each label, in order.  Responses to unknown ids are ignored.
+
+    Raises DataError if a response is missing (Dynabench logs it and returns {}).
+    """
+    by_id = {response["id"]: response for response in responses}
     missing = [label["id"] for label in labels if label["id"] not in by_id]
     if missing:
         raise DataError(f"no prediction for {len(missing)} of {len(labels)} examples, the first is {missing[0]!r}")
-    return [by_id[label["id"]] for label in labels]
+    return [task.prediction(by_id[label["id"]]) for label in labels]
 
 
 def _values(task: Task, predictions: Sequence[Any], targets: Sequence[Any]) -> tuple[dict[str, float], dict[str, str]]:
@@ -102,7 +103,7 @@ def _by_tag(task: Task, labels: Labels, aligned: Sequence[Any], seed: int) -> li
 
 
 def delta(
-    task: Task, prefix: str, labels: Labels, predictions: Predicted, copies: Labels, copied: Predicted
+    task: Task, prefix: str, labels: Labels, predictions: Sequence[Any], copies: Labels, copied: Sequence[Any]
 ) -> dict[str, Any]:
     """Compare perturbed copies with originals: return {prefix: unperturbed percent, "metadata_json": JSON text}.
 
@@ -111,11 +112,10 @@ def delta(
         copies: Labels of perturbed examples with `input_id` (the original's id) and `transform`; `copied` has the
             predictions for them.
     """
-    original = dict(zip((label["id"] for label in labels), align(labels, predictions), strict=True))
-    answers = {id: task.answer(prediction) for id, prediction in original.items()}
+    answers = {label["id"]: task.answer(each) for label, each in zip(labels, predictions, strict=True)}
     same: dict[str, list[bool]] = {}  # transform -> whether the answer stays the same on each copy
-    by_input: dict[str, list[Any]] = {id: [] for id in original}
-    for copy, prediction in zip(copies, align(copies, copied), strict=True):
+    by_input: dict[str, list[Any]] = {id: [] for id in answers}
+    for copy, prediction in zip(copies, copied, strict=True):
         after = task.answer(prediction)
         by_input[copy["input_id"]].append(after)
         same.setdefault(copy["transform"], []).append(after == answers[copy["input_id"]])
@@ -196,23 +196,22 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
     examples = read(data_path(code, data["name"], prefix))
     file, given = board.files.read(model_path(code, name, model["kind"])), [{**example} for example in examples]
     responses, job = task.respond(model["kind"], file, given, board.config.work)
-    predictions = answer_all(task, responses, examples)
+    labels, predictions = _scored(task, examples, responses)
     board.files.write(predictions_path(code, name, data["name"], prefix), as_lines(responses))
-    labels = list(map(task.label, examples))
     if not prefix:
-        result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job_metrics(job)}
-        answers = {each["id"]: task.answer_at(each["pred"]) for each in predictions}
+        result = {**evaluate(task, labels, predictions, data["seed"]), "job": job.values()}
+        answers = {label["id"]: task.answer_at(each) for label, each in zip(labels, predictions, strict=True)}
         return {**result, "alike": alike(board.files, model, data["name"], answers)}
     originals = read(data_path(code, data["name"]))
-    before = answer_all(task, read(predictions_path(code, name, data["name"])), originals)
-    targets = list(map(task.label, originals))
-    return delta(task, prefix, targets, before, labels, predictions)
+    before = _scored(task, originals, read(predictions_path(code, name, data["name"])))
+    return delta(task, prefix, *before, labels, predictions)
 
 
-def _job_metrics(job: Job) -> dict[str, float]:
-    """Return the job metrics that have a value."""
-    values = {}
-    for name, get in JOB.items():
-        with suppress(NotComputable):
-            values[name] = get(job)
-    return values
+def _scored(task: Task, examples: Sequence[Example], responses: Sequence[Response]) -> tuple[Labels, list[Any]]:
+    """Verify every response against its example, and return labels and predictions."""
+    if len(responses) != len(examples):
+        raise DataError(f"the model answered {len(responses)} of {len(examples)} examples")
+    for example, response in zip(examples, responses, strict=True):
+        task.verify_response(response, example)
+    labels = list(map(task.label, examples))
+    return labels, predicted(task, labels, responses)
