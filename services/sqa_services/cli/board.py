@@ -14,7 +14,6 @@ from sqa.cli.options import SETTINGS, Json, argument, option
 from sqa.core import config_file
 from sqa.results import Table, show
 from sqa_services.cli.protocols import Host, HostNames, MaxBody, Port, Token, token_in
-from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
     from sqa_services.board.board import Board
@@ -177,14 +176,14 @@ def serve(
     submit_token: Annotated[
         str | None, option("--submit-token-file FILE", "File with the submitters' token.", parser=token_in)
     ] = None,
-    per_day: Annotated[int, option("N", "Submissions per day with the submitters' token.")] = 20,
+    per_day: Annotated[int, option("N", "Submissions per day with the submitters' token.", min=1)] = 20,
     names: HostNames = None,
 ) -> None:
     """Serve the board over HTTP as a page and as JSON.
 
     The OpenAPI description is at /openapi.json.
     """
-    from sqa_services.board import server
+    from sqa_services.board.server import serve as serve_board
+    from sqa_services.net.guard import Address
 
-    address = Address(host, port, token, tuple(names or ()), max_body)
-    server.serve(_board(context), server.ServeConfig(address, per_day, submit_token))
+    serve_board(_board(context), Address(host, port, token, tuple(names or ()), max_body, submit_token), per_day)

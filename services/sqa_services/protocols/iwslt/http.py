@@ -30,8 +30,7 @@ from sqa.core import ConfigError, checked
 from sqa.data.datasets import load_questions
 from sqa.files import parse_json
 from sqa.pipeline import contestant_from
-from sqa_services.net.address import Address
-from sqa_services.net.guard import Refused
+from sqa_services.net.guard import Address, Refused
 from sqa_services.net.server import Route, application, json_reply, reply, run_app, tornado_page
 from sqa_services.protocols.iwslt.corpus import Corpus, load
 from sqa_services.protocols.iwslt.questions import QuestionScorer
