@@ -17,7 +17,6 @@ from typing import Annotated, Any
 
 from sqa.core import ConfigError, did_you_mean
 from sqa_services.board import queue, rank
-from sqa_services.board.rank import parse_weights
 from sqa_services.board.storage import (
     Database,
     Files,
@@ -247,7 +246,7 @@ class Board:
     def leaderboard(
         self,
         code: str,
-        weights: Mapping[str, float] | None = None,
+        weights: str | None = None,
         datasets: Sequence[str] = (),
     ) -> Row:
         """Rank the models by Dynascore, best first.
@@ -255,39 +254,38 @@ class Board:
         Metrics are means over data sets.  A model that lacks a weighted metric has no Dynascore.
 
         Args:
-            weights: Weights of the metrics; None uses the task's weights of all metrics that the data sets have.
+            weights: Weights of the metrics, such as "ew=4,dal=1"; None uses the task's weights of all metrics that the
+                data sets have.
             datasets: Names of data sets; by default all data sets of the task.
 
         Raises:
             NotFound: A data set is unknown.
+            ConfigError: The weights are invalid.
         """
         task = self.task(code)
+        weighted = None if weights is None else rank.parse_weights(weights, task.metrics)
         registered = {row["name"]: row for row in self.datasets(code)}
         for name in datasets:
             if name not in registered:
                 raise NotFound(f"no data set {name!r}")
         used = list(dict.fromkeys(datasets)) or list(registered)
-        if weights is None:
+        if weighted is None:
             lacking = {
                 delta for delta in task.delta_metrics for name in used if delta not in registered[name]["prefixes"]
             }
-            weights = {name: weight for name, weight in task.default_weights.items() if name not in lacking}
-            weights = weights or {task.perf_metric: 1.0}
+            weighted = {name: weight for name, weight in task.default_weights.items() if name not in lacking}
+            weighted = weighted or {task.perf_metric: 1.0}
         done = self.evaluations(code, "done")
-        ranked = rank.rank(task, self.models(code), done, used, weights)
+        ranked = rank.rank(task, self.models(code), done, used, weighted)
         return {
             "task": code,
             "rank_version": rank.VERSION,
             "perf_metric": task.perf_metric,
             "datasets": used,
-            "weights": {name: weights.get(name, 0.0) for name in task.metrics},
+            "weights": {name: weighted.get(name, 0.0) for name in task.metrics},
             "metrics": rank.about_metrics(task),
             **ranked,
         }
-
-    def metric_weights(self, code: str, text: str | None) -> dict[str, float] | None:
-        """Parse weights of a task's metrics such as "ew=4,dal=1"; return None for None."""
-        return None if text is None else parse_weights(text, self.task(code).metrics)
 
 
 def _taken(table: str, code: str, name: str) -> Taken:

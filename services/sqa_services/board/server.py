@@ -109,7 +109,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
         dataset: Annotated[list[str], Query(max_length=100)] = [],  # noqa: B006
     ) -> dict[str, Any]:
         """The models of a task, best Dynascore first."""
-        return board.leaderboard(task, board.metric_weights(task, weights), dataset)
+        return board.leaderboard(task, weights, dataset)
 
     @app.get("/api/tasks/{task}/models")
     def models(task: TaskCode) -> Rows:

@@ -123,8 +123,7 @@ def leaderboard(
     as_json: Json = False,
 ) -> None:
     """List the models of a task, best first."""
-    board = _board(context)
-    ranked = board.leaderboard(task, board.metric_weights(task, weights), datasets or ())
+    ranked = _board(context).leaderboard(task, weights, datasets or ())
     if as_json:
         print(json.dumps(ranked, indent=2))
         return

@@ -163,8 +163,8 @@ def test_leaderboard_ranks_by_dynascore(board: Board) -> None:
     rate = 50.0 / (100.0 - 33.33)
     assert best["dynascore"] == pytest.approx(0.5 * 100 + 0.5 * 50 / rate)
     assert new["missing"] == ["accuracy", "robustness"] and new["dynascore"] is None
-    assert board.leaderboard("toy", {"robustness": 1.0})["rows"][0]["model"] == "half"
-    assert "memory_utilization is the same" in board.leaderboard("toy", {"memory_utilization": 1.0})["refusal"]
+    assert board.leaderboard("toy", "robustness=1")["rows"][0]["model"] == "half"
+    assert "memory_utilization is the same" in board.leaderboard("toy", "memory_utilization=1")["refusal"]
     with pytest.raises(NotFound, match="no data set 'other'"):
         board.leaderboard("toy", datasets=["other"])
     assert [e["id"] for e in board.examples("toy", "data")] == ["1", "2", "3"]

@@ -83,7 +83,7 @@ def test_metric_of_a_user_is_evaluated_and_ranked(mine: Path) -> None:
     add_data(board)
     add_models(board, short={}, half={"answers": {"eins": "a", "": "long"}})
     worker.work(board, until_empty=True)
-    ranked = board.leaderboard("toy", {"mine.py:build": 1.0})
+    ranked = board.leaderboard("toy", "mine.py:build=1")
     assert ranked["metrics"]["mine.py:build"] == asdict(Meta("%", "Long labels", -1, 100.0))
     shown = {row["model"]: row["metrics"]["mine.py:build"] for row in ranked["rows"]}
     assert shown == {"short": 0.0, "half": pytest.approx(200 / 3)}
