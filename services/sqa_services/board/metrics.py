@@ -12,7 +12,7 @@ user, a function without parameters that returns a `Metric` or an `Additive`.  M
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
         return self.guesses[-1][0].page if self.guesses and self.guesses[-1] else ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Additive:
     """A metric of `sqa.metrics` with Dynabench's signature; predictions are Answers, targets are Questions."""
 
@@ -81,10 +81,11 @@ class Additive:
     def __call__(self, predictions: Sequence[Answer], targets: Sequence[Question]) -> float:
         return self.metric.score(self.stats(predictions, targets).sum(axis=0))
 
-    @property
+    @cached_property
     def metric(self) -> BuiltMetric:
         """The metric in `sqa.metrics`."""
-        return _built(self.name)
+        [metric] = question_metrics.build([self.name])
+        return metric
 
     @property
     def meta(self) -> Meta:
@@ -96,12 +97,6 @@ class Additive:
         """Return additive statistics (n, d), one row per question."""
         traces = [QuestionTrace(question, *answer) for answer, question in zip(predictions, targets, strict=True)]
         return question_metrics.collect(traces, self.metric)
-
-
-@cache
-def _built(name: str) -> BuiltMetric:
-    [metric] = question_metrics.build([name])
-    return metric
 
 
 # ------------------------------------------------------------------------------------------- metrics of labels
@@ -245,17 +240,6 @@ def _metric(name: str, _: str) -> Metric | Additive:
     return built
 
 
-def additive(name: str) -> Additive | None:
-    """Return a metric of questions, or None for a metric of labels."""
-    get = metric(name)
-    return get if isinstance(get, Additive) else None
-
-
 def meta_of(name: str) -> Meta:
     """Return the metadata of a metric.  Raises ConfigError if the metric is unknown."""
     return (DELTA | JOB).get(name) or metric(name).meta
-
-
-def pretty(name: str, value: float) -> str:
-    """Format a value with four digits and its unit."""
-    return f"{round(value, 4)} {meta_of(name).unit}".rstrip()

@@ -52,11 +52,10 @@ def rank(task: Task, models: Rows, done: Rows, of_data: Sequence[str], weights: 
             row["dynascore"] = score
     except NotComputable as error:
         refusal = str(error)
+    places = sorted(_order(row, task) for row in ranked)
+    for row in ranked:
+        row["rank"] = places.index(_order(row, task)) + 1
     rows.sort(key=lambda row: _order(row, task))
-    best = [row for row in rows if not row["missing"] and not row["note"]]
-    for index, row in enumerate(best):
-        same = index and _order(best[index - 1], task) == _order(row, task)
-        row["rank"] = best[index - 1]["rank"] if same else index + 1
     return {"refusal": refusal, "rows": rows}
 
 

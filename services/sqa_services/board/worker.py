@@ -17,7 +17,7 @@ from sqa.core import ConfigError, DataError, NotComputable, SqaError, bootstrap
 from sqa.results import defined
 from sqa_services.board import queue
 from sqa_services.board.board import Board
-from sqa_services.board.metrics import additive, get_accuracy, get_unperturbed_percent, metric, pretty
+from sqa_services.board.metrics import Additive, get_accuracy, get_unperturbed_percent, meta_of, metric
 from sqa_services.board.rank import alike
 from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.task import Example, Response, Task
@@ -68,8 +68,10 @@ def _values(task: Task, predictions: Sequence[Any], targets: Sequence[Any]) -> t
 
 
 def _perf(task: Task, values: Mapping[str, float]) -> dict[str, Any]:
-    perf = values[task.perf_metric]
-    return {"perf": perf, "perf_std": None, "pretty_perf": pretty(task.perf_metric, perf)}
+    """Return the performance and its text with four digits and the unit, or None for both without a value."""
+    perf = values.get(task.perf_metric)
+    text = None if perf is None else f"{round(perf, 4)} {meta_of(task.perf_metric).unit}".rstrip()
+    return {"pretty_perf": text, "perf": perf, "perf_std": None}
 
 
 def _intervals(
@@ -77,7 +79,7 @@ def _intervals(
 ) -> dict[str, list[float | None]]:
     intervals: dict[str, list[float | None]] = {}
     for name in names:
-        if get := additive(name):
+        if isinstance(get := metric(name), Additive):
             interval = bootstrap(get.stats(predictions, targets), get.metric, RESAMPLES, seed)
             intervals[name] = [defined(interval.low), defined(interval.high)]
     return intervals
@@ -93,10 +95,8 @@ def _by_tag(task: Task, labels: Labels, aligned: Sequence[Any], seed: int) -> li
     for tag, indices in members.items():
         some, targets = [aligned[index] for index in indices], [labels[index]["answer"] for index in indices]
         values, _ = _values(task, some, targets)
-        row: dict[str, Any] = {"tag": tag, "pretty_perf": None, "perf": None, "perf_std": None, "perf_dict": values}
-        if perf in values:
-            row.update(_perf(task, values))
-        if additive(perf):
+        row = {"tag": tag, **_perf(task, values), "perf_dict": values}
+        if isinstance(metric(perf), Additive):
             row |= {"n": len(indices), "interval": _intervals(some, targets, {perf} & {*values}, seed).get(perf)}
         rows.append(row)
     return rows
@@ -127,11 +127,10 @@ def delta(
     return {prefix: percent, "metadata_json": json.dumps({"transforms": rows})}
 
 
-LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # maximum seconds between polls of an empty queue
 
 
-def work(board: Board, until_empty: bool = False, lease_seconds: float = LEASE_SECONDS) -> int:
+def work(board: Board, until_empty: bool = False, lease_seconds: float = 60.0) -> int:
     """Process the queue until interrupted, and return the number of evaluations that this worker finished.
 
     With `until_empty`, the worker ends as soon as nothing is queued or running.
@@ -151,16 +150,11 @@ def work(board: Board, until_empty: bool = False, lease_seconds: float = LEASE_S
 
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     """Run a leased evaluation; return whether its result was stored."""
-    models = board.database.rows("SELECT * FROM models WHERE id = ?", claimed.model)
-    [data] = board.database.rows("SELECT * FROM datasets WHERE id = ?", claimed.dataset)
-    if not models:  # the model was deleted in the meantime
-        return False
-    [model] = models
-    name = f"{model['name']}, {prefixed(claimed.prefix, data['name'])}"
+    name = f"{claimed.model['name']}, {prefixed(claimed.prefix, claimed.dataset['name'])}"
     print(f"sqa: {name}: started", file=sys.stderr)
     with _repeated(lease_seconds / 3, lambda: queue.renew(board.database, claimed, lease_seconds)):
         try:
-            result = run_one(board, model, data, claimed.prefix)
+            result = run_one(board, claimed.model, claimed.dataset, claimed.prefix)
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
             folder = board.config.folder
