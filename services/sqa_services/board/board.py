@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from sqa.core import ConfigError, did_you_mean
+from sqa.files import write_bytes
 from sqa_services.board import queue, rank
 from sqa_services.board.storage import (
     Database,
-    Files,
     as_lines,
     data_path,
     model_path,
     open_database,
     predictions_path,
     split_prefix,
+    stored_lines,
 )
 from sqa_services.board.task import (
     KINDS,
@@ -62,15 +63,15 @@ class Board:
 
     config: BoardConfig
     tasks: dict[str, Task]
-    files: Files
+    files: Path  # folder of files, which are written atomically
     database: Database
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
         """Open a board; create its database and folders, which only their owner may read, if they are missing."""
         folder, tasks = config.folder.absolute(), load_tasks(config.tasks, config.metrics)
-        files = Files(folder / "files")
-        for private in (files.root, config.work):
+        files = folder / "files"
+        for private in (files, config.work):
             private.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(config, tasks, files, open_database(folder / "board.sqlite"))
 
@@ -109,7 +110,7 @@ class Board:
         row, prefix = self.dataset(code, name)
         if prefix or not kinds:
             raise ConfigError("perturb: name a data set without a prefix, and at least one kind")
-        copies = self.task(code).perturb(self.files.read_lines(data_path(code, name)), kinds, row["seed"])
+        copies = self.task(code).perturb(stored_lines(self.files, data_path(code, name)), kinds, row["seed"])
         if not copies:
             raise ConfigError(f"perturb: {', '.join(kinds)} changes no example of {name}")
         return copies
@@ -131,7 +132,7 @@ class Board:
             if both := [prefix for prefix in copies if prefix in present]:
                 raise Taken(f"{name}: already has {both[0]} copies, which are immutable; register it under a new name")
             for prefix, rows in copies.items():
-                self.files.write(data_path(code, name, prefix), as_lines(rows))
+                write_bytes(self.files / data_path(code, name, prefix), as_lines(rows))
             db.execute(f"UPDATE datasets SET prefixes = ? {this}", (json.dumps([*present, *copies]), code, name))
             return {"prefixes": [*copies], "queued": queue.fill(db)}
 
@@ -170,7 +171,7 @@ class Board:
             except sqlite3.IntegrityError as error:
                 raise _taken(table, task.code, name) from error
             for path, data in files.items():
-                self.files.write(path, data)
+                write_bytes(self.files / path, data)
             queued = queue.fill(db)
         return {**row, **id, "queued": queued}
 
@@ -202,7 +203,7 @@ class Board:
             files = [predictions_path(code, name, **row) for row in db.execute(query, (model["id"],)).fetchall()]
             db.execute("DELETE FROM models WHERE id = ?", (model["id"],))
             for path in (*files, model_path(code, name, model["kind"])):
-                self.files.remove(path)
+                (self.files / path).unlink(missing_ok=True)
 
     # ------------------------------------------------------------------------------------------------- reading
 
@@ -231,7 +232,7 @@ class Board:
     def examples(self, code: str, name: str) -> list[Example]:
         """Return the examples of the data set NAME, or its perturbed copies for PREFIX-NAME."""
         row, prefix = self.dataset(code, name)
-        return self.files.read_lines(data_path(code, row["name"], prefix))
+        return stored_lines(self.files, data_path(code, row["name"], prefix))
 
     def evaluations(self, code: str, state: str | None = None) -> list[Row]:
         """Return the evaluations of a task, optionally in one state, in the order of queueing."""

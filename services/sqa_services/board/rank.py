@@ -12,14 +12,14 @@ copy, whichever was evaluated first.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sqa.core import ConfigError, NotComputable
-from sqa.files import bytes_digest, parse_json
+from sqa.files import bytes_digest, parse_json, write_bytes
 from sqa_services.board.metrics import Meta, meta_of
-from sqa_services.board.storage import Files
 from sqa_services.board.task import Task
 
 VERSION = 6
@@ -97,7 +97,7 @@ def about_metrics(task: Task) -> dict[str, dict[str, Any]]:
 # ----------------------------------------------------------------------------------------------------------- copies
 
 
-def alike(files: Files, model: Mapping[str, Any], dataset: str, answers: Mapping[str, Any]) -> list[list[Any]]:
+def alike(files: Path, model: Mapping[str, Any], dataset: str, answers: Mapping[str, Any]) -> list[list[Any]]:
     """Store a model's answers by question, and return its pairs with models that answer alike.
 
     A pair is the earlier model and the later one, each as [time of registration, name].
@@ -106,9 +106,9 @@ def alike(files: Files, model: Mapping[str, Any], dataset: str, answers: Mapping
         return []
     own = [model["created"], model["name"]]
     mine = {bytes_digest(json.dumps(answer).encode())[:16] for answer in answers.items()}
-    path = f"answers/{model['task']}/{dataset}/{model['created']}-{model['name']}.json"
-    files.write(path, json.dumps({"model": own, "answers": sorted(mine)}).encode())
-    others = [parse_json(file.read_bytes()) for file in (files.root / path).parent.glob("*.json")]
+    path = files / f"answers/{model['task']}/{dataset}/{model['created']}-{model['name']}.json"
+    write_bytes(path, json.dumps({"model": own, "answers": sorted(mine)}).encode())
+    others = [parse_json(file.read_bytes()) for file in path.parent.glob("*.json")]
     same = [other["model"] for other in others if len(mine.intersection(other["answers"])) >= SHARE * len(answers)]
     return [sorted([own, other]) for other in same if other != own]
 

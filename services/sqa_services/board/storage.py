@@ -17,14 +17,12 @@ Names are unique within a task.  Times are seconds since 1970.
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sqa.core import ConfigError, DataError
-from sqa.files import write_bytes
 from sqa_services.board.task import NotFound
 
 VERSION = 7
@@ -117,30 +115,17 @@ def open_database(path: Path) -> Database:
     return database
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Files below one folder, written atomically."""
+def stored(files: Path, path: str) -> bytes:
+    """Return the bytes of a board's file.  Raises DataError if it is missing."""
+    try:
+        return (files / path).read_bytes()
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: missing from the board's files") from error
 
-    root: Path
 
-    def write(self, path: str, data: bytes) -> None:
-        """Write a file atomically."""
-        write_bytes(self.root / path, data)
-
-    def read(self, path: str) -> bytes:
-        """Return the bytes of a file.  Raises DataError if it is missing."""
-        try:
-            return (self.root / path).read_bytes()
-        except FileNotFoundError as error:
-            raise DataError(f"{path}: missing from the board's files") from error
-
-    def remove(self, path: str) -> None:
-        """Remove a file if it exists."""
-        (self.root / path).unlink(missing_ok=True)
-
-    def read_lines(self, path: str) -> list[Mapping[str, Any]]:
-        """Return the objects of a file of JSON lines."""
-        return [json.loads(line) for line in self.read(path).decode().split("\n") if line]
+def stored_lines(files: Path, path: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a board's file of JSON lines."""
+    return [json.loads(line) for line in stored(files, path).decode().split("\n") if line]
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -168,12 +153,11 @@ def prefixed(prefix: str, name: str) -> str:
     return f"{prefix}-{name}" if prefix else name
 
 
-def split_prefix(name: str, names: Iterable[str]) -> tuple[str, str | None]:
+def split_prefix(name: str, names: Collection[str]) -> tuple[str, str | None]:
     """Split NAME or PREFIX-NAME into data set and prefix (or None).  Raises NotFound if the data set is unknown."""
-    names = set(names)
+    prefix, _, base = name.partition("-")
     if name in names:
         return name, None
-    prefix, _, base = name.partition("-")
     if base in names:
         return base, prefix
     raise NotFound(f"Dataset {name} not found.")

@@ -10,16 +10,18 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import Event, Thread
 from typing import Any
 
 from sqa.core import ConfigError, DataError, NotComputable, SqaError, bootstrap
+from sqa.files import write_bytes
 from sqa.results import defined
 from sqa_services.board import queue
 from sqa_services.board.board import Board
 from sqa_services.board.metrics import Additive, get_accuracy, get_unperturbed_percent, meta_of, metric
 from sqa_services.board.rank import alike
-from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed
+from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed, stored, stored_lines
 from sqa_services.board.task import Example, Response, Task
 
 RESAMPLES = 1000
@@ -186,12 +188,12 @@ def _repeated(seconds: float, action: Callable[[], object]) -> Iterator[None]:
 def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """Run a model on a data set or its perturbed copies, then store and score the responses."""
     code, name = model["task"], model["name"]
-    task, read = board.task(code), board.files.read_lines
+    task, read = board.task(code), partial(stored_lines, board.files)
     examples = read(data_path(code, data["name"], prefix))
-    file, given = board.files.read(model_path(code, name, model["kind"])), [{**example} for example in examples]
+    file, given = stored(board.files, model_path(code, name, model["kind"])), [{**example} for example in examples]
     responses, job = task.respond(model["kind"], file, given, board.config.work)
     labels, predictions = _scored(task, examples, responses)
-    board.files.write(predictions_path(code, name, data["name"], prefix), as_lines(responses))
+    write_bytes(board.files / predictions_path(code, name, data["name"], prefix), as_lines(responses))
     if not prefix:
         result = {**evaluate(task, labels, predictions, data["seed"]), "job": job.values()}
         answers = {label["id"]: task.answer_at(each) for label, each in zip(labels, predictions, strict=True)}

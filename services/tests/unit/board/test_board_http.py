@@ -13,7 +13,7 @@ from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 from sqa_services.board import queue, worker
 from sqa_services.board.board import Board
-from sqa_services.board.storage import as_lines
+from sqa_services.board.storage import as_lines, stored
 from sqa_services.net.guard import Address
 
 TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
@@ -87,7 +87,7 @@ def test_only_owners_change_a_model(board: Board, owner: Person, submitter: Pers
     assert owner.ask("DELETE", path).status_code == 204
     assert owner.ask("DELETE", path).status_code == 404 and board.evaluations("toy") == []
     with pytest.raises(DataError, match="missing from"):
-        board.files.read("models/toy/m.submission")
+        stored(board.files, "models/toy/m.submission")
     assert submitter.submit("m", model()).status_code == 201  # the name is available again
 
 
