@@ -59,8 +59,8 @@ class Ascii(JSONResponse):
 # --------------------------------------------------------------------------------------------------------- reading
 
 
-def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
-    """Add the routes of tasks, data sets and the queue; `guarded` says whether writing requires a token."""
+def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
+    """Add the routes that need no token; `guarded` says whether writing requires one."""
 
     descriptions = [
         {
@@ -92,10 +92,6 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
     def examples(task: TaskCode, name: CopyName) -> Rows:
         """The examples of a data set or of PREFIX-NAME without their answers, as models get them."""
         return [board.task(task).inputs(example) for example in board.examples(task, name)]
-
-
-def add_standing(app: FastAPI, board: Board) -> None:
-    """Add the routes of evaluations, the leaderboard and models."""
 
     @app.get("/api/tasks/{task}/evaluations")
     def evaluations(task: TaskCode, state: State | None = None) -> Rows:
@@ -186,8 +182,7 @@ def make_app(board: Board, address: Address, per_day: int) -> FastAPI:
     )
     app.add_exception_handler(SqaError, _deliberate)
     app.add_exception_handler(RequestValidationError, _invalid)
-    add_data(app, board, address.token is not None)
-    add_standing(app, board)
+    add_reading(app, board, address.token is not None)
     add_writing(app, board, address, per_day)
     app.mount("/", StaticFiles(packages=[("sqa_services.board", "page")], html=True))
     return app

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 board_app = Typer(help="Run an evaluation board with a queue and a leaderboard.", **SETTINGS)
 
-FOLDER = Path("board")
 TaskCode = Annotated[str, argument("TASK", "sqa-es, sqa-pl, or one of --task.")]
 Weights = Annotated[str | None, option("--weights METRIC=W,...", "Weights of the Dynascore; default: the task's.")]
 Name = Annotated[str, argument("NAME", "Lower-case letters, digits and dashes.")]
@@ -30,7 +29,7 @@ Name = Annotated[str, argument("NAME", "Lower-case letters, digits and dashes.")
 @board_app.callback()
 def where(
     context: Context,
-    folder: Annotated[Path, option("--board DIR", "Folder of the board.")] = FOLDER,
+    folder: Annotated[Path, option("--board DIR", "Folder of the board.")] = Path("board"),
     tasks: Annotated[list[str] | None, option("--task MODULE:FUNCTION", "A custom task; may be repeated.")] = None,
     metrics: Annotated[
         list[str] | None, option("--metric NAME", "A metric of every task, also file.py:build; may be repeated.")
