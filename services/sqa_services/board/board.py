@@ -10,24 +10,23 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from sqa.core import ConfigError, did_you_mean
+from sqa.files import write_bytes
 from sqa_services.board import queue, rank
-from sqa_services.board.rank import parse_weights
 from sqa_services.board.storage import (
     Database,
-    Files,
     as_lines,
     data_path,
     model_path,
     open_database,
     predictions_path,
     split_prefix,
+    stored_lines,
 )
 from sqa_services.board.task import (
     KINDS,
@@ -64,15 +63,15 @@ class Board:
 
     config: BoardConfig
     tasks: dict[str, Task]
-    files: Files
+    files: Path  # folder of files, which are written atomically
     database: Database
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
         """Open a board; create its database and folders, which only their owner may read, if they are missing."""
         folder, tasks = config.folder.absolute(), load_tasks(config.tasks, config.metrics)
-        files = Files(folder / "files")
-        for private in (files.root, config.work):
+        files = folder / "files"
+        for private in (files, config.work):
             private.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(config, tasks, files, open_database(folder / "board.sqlite"))
 
@@ -111,7 +110,7 @@ class Board:
         row, prefix = self.dataset(code, name)
         if prefix or not kinds:
             raise ConfigError("perturb: name a data set without a prefix, and at least one kind")
-        copies = self.task(code).perturb(self.files.read_lines(data_path(code, name)), kinds, row["seed"])
+        copies = self.task(code).perturb(stored_lines(self.files, data_path(code, name)), kinds, row["seed"])
         if not copies:
             raise ConfigError(f"perturb: {', '.join(kinds)} changes no example of {name}")
         return copies
@@ -128,11 +127,12 @@ class Board:
         copies = self.copies(code, name, kinds)
         with self.database.writing() as db:
             this = "WHERE task = ? AND name = ?"
-            present = json.loads(db.execute(f"SELECT prefixes FROM datasets {this}", (code, name)).fetchone()[0])
+            [row] = db.execute(f"SELECT prefixes FROM datasets {this}", (code, name))
+            present = json.loads(row["prefixes"])
             if both := [prefix for prefix in copies if prefix in present]:
                 raise Taken(f"{name}: already has {both[0]} copies, which are immutable; register it under a new name")
             for prefix, rows in copies.items():
-                self.files.write(data_path(code, name, prefix), as_lines(rows))
+                write_bytes(self.files / data_path(code, name, prefix), as_lines(rows))
             db.execute(f"UPDATE datasets SET prefixes = ? {this}", (json.dumps([*present, *copies]), code, name))
             return {"prefixes": [*copies], "queued": queue.fill(db)}
 
@@ -167,32 +167,30 @@ class Board:
         with self.database.writing() as db:
             query = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) RETURNING id"
             try:
-                [id] = db.execute(query, cells).fetchone()
+                [id] = db.execute(query, cells)
             except sqlite3.IntegrityError as error:
                 raise _taken(table, task.code, name) from error
             for path, data in files.items():
-                self.files.write(path, data)
+                write_bytes(self.files / path, data)
             queued = queue.fill(db)
-        return {**row, "id": id, "queued": queued}
+        return {**row, **id, "queued": queued}
 
     # ---------------------------------------------------------------------------------------- registered models
 
-    @contextmanager
-    def _model(self, code: str, name: str) -> Iterator[tuple[sqlite3.Connection, int, str]]:
-        """Open a transaction on a model; yield it, the model's id and its kind.  Raises NotFound if it is unknown."""
-        with self.database.writing() as db:
-            row = db.execute("SELECT id, kind FROM models WHERE task = ? AND name = ?", (code, name)).fetchone()
-            if row is None:
-                raise NotFound(f"no model {name!r}")
-            yield db, *row
+    def _model(self, db: sqlite3.Connection, code: str, name: str) -> Row:
+        """Return the row of a model.  Raises NotFound if it is unknown."""
+        row: Row | None = db.execute("SELECT * FROM models WHERE task = ? AND name = ?", (code, name)).fetchone()
+        if row is None:
+            raise NotFound(f"no model {name!r}")
+        return row
 
     def requeue(self, code: str, name: str) -> int:
         """Queue a model's failed evaluations again, and return their number.  Raises NotFound if it is unknown."""
         query = """
             UPDATE evaluations SET state = 'queued', attempts = 0, error = NULL, queued = ?, started = NULL,
             finished = NULL WHERE model = ? AND state = 'failed'"""
-        with self._model(code, name) as (db, id, _):
-            return db.execute(query, (time.time(), id)).rowcount
+        with self.database.writing() as db:
+            return db.execute(query, (time.time(), self._model(db, code, name)["id"])).rowcount
 
     def remove(self, code: str, name: str) -> None:
         """Delete a model, its results and its files, but not the digests of its answers, and free its name.
@@ -200,24 +198,25 @@ class Board:
         Raises NotFound if it is unknown.
         """
         query = "SELECT d.name, e.prefix FROM evaluations e JOIN datasets d ON d.id = e.dataset WHERE e.model = ?"
-        with self._model(code, name) as (db, id, kind):
-            files = [predictions_path(code, name, *row) for row in db.execute(query, (id,)).fetchall()]
-            db.execute("DELETE FROM models WHERE id = ?", (id,))
-            for path in (*files, model_path(code, name, kind)):
-                self.files.remove(path)
+        with self.database.writing() as db:
+            model = self._model(db, code, name)
+            files = [predictions_path(code, name, **row) for row in db.execute(query, (model["id"],)).fetchall()]
+            db.execute("DELETE FROM models WHERE id = ?", (model["id"],))
+            for path in (*files, model_path(code, name, model["kind"])):
+                (self.files / path).unlink(missing_ok=True)
 
     # ------------------------------------------------------------------------------------------------- reading
 
     def datasets(self, code: str) -> list[Row]:
         """Return the data sets of a task in the order of registration."""
         self.task(code)
-        rows = self.database.dicts("SELECT * FROM datasets WHERE task = ? ORDER BY id", code)
+        rows = self.database.rows("SELECT * FROM datasets WHERE task = ? ORDER BY id", code)
         return [{**row, "prefixes": json.loads(row["prefixes"])} for row in rows]
 
     def models(self, code: str) -> list[Row]:
         """Return the models of a task in the order of registration."""
         self.task(code)
-        return self.database.dicts("SELECT * FROM models WHERE task = ? ORDER BY id", code)
+        return self.database.rows("SELECT * FROM models WHERE task = ? ORDER BY id", code)
 
     def dataset(self, code: str, name: str) -> tuple[Row, str]:
         """Return the row of a data set and the prefix in `name`, which is NAME (prefix "") or PREFIX-NAME.
@@ -233,7 +232,7 @@ class Board:
     def examples(self, code: str, name: str) -> list[Example]:
         """Return the examples of the data set NAME, or its perturbed copies for PREFIX-NAME."""
         row, prefix = self.dataset(code, name)
-        return self.files.read_lines(data_path(code, row["name"], prefix))
+        return stored_lines(self.files, data_path(code, row["name"], prefix))
 
     def evaluations(self, code: str, state: str | None = None) -> list[Row]:
         """Return the evaluations of a task, optionally in one state, in the order of queueing."""
@@ -242,13 +241,13 @@ class Board:
             SELECT e.id, m.task, m.name AS model, d.name AS dataset, e.prefix, e.state, e.attempts, e.error, e.queued,
             e.started, e.finished, e.result FROM evaluations e JOIN models m ON m.id = e.model
             JOIN datasets d ON d.id = e.dataset WHERE m.task = ? AND e.state = COALESCE(?, e.state) ORDER BY e.id"""
-        rows = self.database.dicts(query, code, state)
+        rows = self.database.rows(query, code, state)
         return [{**row, "result": row["result"] and json.loads(row["result"])} for row in rows]
 
     def leaderboard(
         self,
         code: str,
-        weights: Mapping[str, float] | None = None,
+        weights: str | None = None,
         datasets: Sequence[str] = (),
     ) -> Row:
         """Rank the models by Dynascore, best first.
@@ -256,39 +255,38 @@ class Board:
         Metrics are means over data sets.  A model that lacks a weighted metric has no Dynascore.
 
         Args:
-            weights: Weights of the metrics; None uses the task's weights of all metrics that the data sets have.
+            weights: Weights of the metrics, such as "ew=4,dal=1"; None uses the task's weights of all metrics that the
+                data sets have.
             datasets: Names of data sets; by default all data sets of the task.
 
         Raises:
             NotFound: A data set is unknown.
+            ConfigError: The weights are invalid.
         """
         task = self.task(code)
+        weighted = None if weights is None else rank.parse_weights(weights, task.metrics)
         registered = {row["name"]: row for row in self.datasets(code)}
         for name in datasets:
             if name not in registered:
                 raise NotFound(f"no data set {name!r}")
         used = list(dict.fromkeys(datasets)) or list(registered)
-        if weights is None:
+        if weighted is None:
             lacking = {
                 delta for delta in task.delta_metrics for name in used if delta not in registered[name]["prefixes"]
             }
-            weights = {name: weight for name, weight in task.default_weights.items() if name not in lacking}
-            weights = weights or {task.perf_metric: 1.0}
+            weighted = {name: weight for name, weight in task.default_weights.items() if name not in lacking}
+            weighted = weighted or {task.perf_metric: 1.0}
         done = self.evaluations(code, "done")
-        ranked = rank.rank(task, self.models(code), done, used, weights)
+        ranked = rank.rank(task, self.models(code), done, used, weighted)
         return {
             "task": code,
             "rank_version": rank.VERSION,
             "perf_metric": task.perf_metric,
             "datasets": used,
-            "weights": {name: weights.get(name, 0.0) for name in task.metrics},
+            "weights": {name: weighted.get(name, 0.0) for name in task.metrics},
             "metrics": rank.about_metrics(task),
             **ranked,
         }
-
-    def metric_weights(self, code: str, text: str | None) -> dict[str, float] | None:
-        """Parse weights of a task's metrics such as "ew=4,dal=1"; return None for None."""
-        return None if text is None else parse_weights(text, self.task(code).metrics)
 
 
 def _taken(table: str, code: str, name: str) -> Taken:

@@ -10,9 +10,9 @@ user, a function without parameters that returns a `Metric` or an `Additive`.  M
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
         return self.guesses[-1][0].page if self.guesses and self.guesses[-1] else ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Additive:
     """A metric of `sqa.metrics` with Dynabench's signature; predictions are Answers, targets are Questions."""
 
@@ -81,10 +81,11 @@ class Additive:
     def __call__(self, predictions: Sequence[Answer], targets: Sequence[Question]) -> float:
         return self.metric.score(self.stats(predictions, targets).sum(axis=0))
 
-    @property
+    @cached_property
     def metric(self) -> BuiltMetric:
         """The metric in `sqa.metrics`."""
-        return _built(self.name)
+        [metric] = question_metrics.build([self.name])
+        return metric
 
     @property
     def meta(self) -> Meta:
@@ -96,12 +97,6 @@ class Additive:
         """Return additive statistics (n, d), one row per question."""
         traces = [QuestionTrace(question, *answer) for answer, question in zip(predictions, targets, strict=True)]
         return question_metrics.collect(traces, self.metric)
-
-
-@cache
-def _built(name: str) -> BuiltMetric:
-    [metric] = question_metrics.build([name])
-    return metric
 
 
 # ------------------------------------------------------------------------------------------- metrics of labels
@@ -192,19 +187,12 @@ class Job:
     seconds: float | None  # None: the model did not run (submission or stored results)
     peak_bytes: int | None  # peak memory of the worker during the run; None: unknown
 
-
-def get_examples_per_second(job: Job) -> float:
-    """Return the examples per second of wall-clock time."""
-    if job.seconds is None:
-        raise NotComputable("examples_per_second: the model did not run now")
-    return job.examples / job.seconds
-
-
-def get_memory_utilization(job: Job) -> float:
-    """Return the peak memory of the worker process in GiB."""
-    if job.seconds is None or job.peak_bytes is None:
-        raise NotComputable("memory_utilization: the model did not run now, or this system does not report it")
-    return job.peak_bytes / 2**30
+    def values(self) -> dict[str, float]:
+        """Return the examples per second of wall-clock time and the peak memory in GiB, as far as they are known."""
+        if self.seconds is None:
+            return {}
+        memory = {} if self.peak_bytes is None else {"memory_utilization": self.peak_bytes / 2**30}
+        return {"examples_per_second": self.examples / self.seconds, **memory}
 
 
 # -------------------------------------------------------------------------------------------------- the registry
@@ -225,13 +213,12 @@ ap = partial(Additive, "ap", 1.0)
 _LABELS = ("accuracy", "macro_f1", "squad_f1", "bleu")
 _QUESTIONS = ("ew", "oracle_ew", "qa_accuracy", "corpus_bleu", "chrf", "al", "laal", "ap", "dal")
 METRICS = Registry("board metric", {name: f"{__name__}:{name}" for name in (*_LABELS, *_QUESTIONS)})
-JOB: Mapping[str, Callable[[Job], float]] = {
-    "examples_per_second": get_examples_per_second,
-    "memory_utilization": get_memory_utilization,
+DELTA = {
+    "fairness": Meta("%", "Fairness"),
+    "robustness": Meta("%", "Robustness"),
+    "simultaneous": Meta("%", "Speech-like input"),
 }
-DELTA = {"fairness": "Fairness", "robustness": "Robustness", "simultaneous": "Speech-like input"}
-_OTHERS: Mapping[str, Meta] = {  # values that are not computed from predictions and targets
-    **{name: Meta("%", pretty_name) for name, pretty_name in DELTA.items()},
+JOB = {
     "examples_per_second": Meta("examples/second", "Throughput"),
     "memory_utilization": Meta("GiB", "Memory", -1, 16.0),
 }
@@ -253,17 +240,6 @@ def _metric(name: str, _: str) -> Metric | Additive:
     return built
 
 
-def additive(name: str) -> Additive | None:
-    """Return a metric of questions, or None for a metric of labels."""
-    get = metric(name)
-    return get if isinstance(get, Additive) else None
-
-
 def meta_of(name: str) -> Meta:
     """Return the metadata of a metric.  Raises ConfigError if the metric is unknown."""
-    return _OTHERS[name] if name in _OTHERS else metric(name).meta
-
-
-def pretty(name: str, value: float) -> str:
-    """Format a value with four digits and its unit."""
-    return f"{round(value, 4)} {meta_of(name).unit}".rstrip()
+    return (DELTA | JOB).get(name) or metric(name).meta

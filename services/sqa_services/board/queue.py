@@ -23,8 +23,8 @@ class Claim(NamedTuple):
     """An evaluation leased to this worker."""
 
     id: int
-    model: int
-    dataset: int
+    model: Mapping[str, Any]  # its row
+    dataset: Mapping[str, Any]
     prefix: str
     lease: str
 
@@ -57,7 +57,7 @@ def claim(database: Database, lease_seconds: float) -> Claim | None:
             f"""UPDATE evaluations AS e SET state = 'failed', error = 'the evaluation on the original data failed'
             WHERE state = 'queued' AND prefix <> '' AND {ORIGINAL} = 'failed'"""
         )
-        row = db.execute(
+        row: dict[str, Any] | None = db.execute(
             f"""UPDATE evaluations SET state = 'running', lease = ?, lease_until = ?, attempts = attempts + 1,
             started = ? WHERE id = (
                 SELECT e.id FROM evaluations e
@@ -67,7 +67,11 @@ def claim(database: Database, lease_seconds: float) -> Claim | None:
             RETURNING id, model, dataset, prefix, lease""",
             (secrets.token_hex(16), now + lease_seconds, now, now, MAX_ATTEMPTS),
         ).fetchone()
-    return None if row is None else Claim(*row)
+        if row is None:
+            return None
+        [model] = db.execute("SELECT * FROM models WHERE id = ?", (row["model"],))
+        [dataset] = db.execute("SELECT * FROM datasets WHERE id = ?", (row["dataset"],))
+    return Claim(**row | {"model": model, "dataset": dataset})
 
 
 def renew(database: Database, claimed: Claim, lease_seconds: float) -> bool:
@@ -101,6 +105,8 @@ def _update(db: sqlite3.Connection, claimed: Claim, **values: Any) -> bool:
 
 def to_do(database: Database) -> dict[str, int]:
     """Return the numbers of running and queued evaluations; one whose worker died counts as queued."""
-    query = "SELECT COUNT(*), TOTAL(state = 'running' AND lease_until >= ?) FROM evaluations WHERE state IN (?, ?)"
-    [(everything, running)] = database.rows(query, time.time(), "queued", "running")
-    return {"running": int(running), "queued": everything - int(running)}
+    query = """
+        SELECT COUNT(*) AS open, COUNT(*) FILTER (WHERE state = 'running' AND lease_until >= ?) AS running
+        FROM evaluations WHERE state IN ('queued', 'running')"""
+    [counted] = database.rows(query, time.time())
+    return {"running": counted["running"], "queued": counted["open"] - counted["running"]}

@@ -3,22 +3,28 @@
 rank      place by Dynascore, or by performance if there is no Dynascore; equal scores share a place
 note      "copy of NAME" for a copy of another submission, which has no rank
 interval  95% interval of the performance on the data set, or None for several data sets
+
+A copy is a submission that answers a data set like a model that was registered earlier.  Each evaluation on original
+data stores digests of its answers, which stay when the model is deleted.  The later one of two alike models is the
+copy, whichever was evaluated first.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sqa.core import ConfigError, NotComputable
-from sqa.files import parse_json
-from sqa_services.board.copies import originals
+from sqa.files import bytes_digest, parse_json, write_bytes
 from sqa_services.board.metrics import Meta, meta_of
 from sqa_services.board.task import Task
 
 VERSION = 6
 CUTOFF = 0.0001  # minimum difference in performance, as a share of the largest performance
+SHARE, FEWEST = 0.95, 10  # minimum share of equal answers of a copy; minimum number of questions
 STANDING = ("dynascore", "rank", "interval")  # columns of a row that are null until computed
 Row = dict[str, Any]  # row of the leaderboard
 Rows = Sequence[Mapping[str, Any]]  # rows of the database
@@ -46,11 +52,10 @@ def rank(task: Task, models: Rows, done: Rows, of_data: Sequence[str], weights: 
             row["dynascore"] = score
     except NotComputable as error:
         refusal = str(error)
+    places = sorted(_order(row, task) for row in ranked)
+    for row in ranked:
+        row["rank"] = places.index(_order(row, task)) + 1
     rows.sort(key=lambda row: _order(row, task))
-    best = [row for row in rows if not row["missing"] and not row["note"]]
-    for index, row in enumerate(best):
-        same = index and _order(best[index - 1], task) == _order(row, task)
-        row["rank"] = best[index - 1]["rank"] if same else index + 1
     return {"refusal": refusal, "rows": rows}
 
 
@@ -87,6 +92,38 @@ def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, float, bool, float
 def about_metrics(task: Task) -> dict[str, dict[str, Any]]:
     """Return a dict that maps each metric to the fields of its `Meta`."""
     return {name: asdict(meta_of(name)) for name in task.metrics}
+
+
+# ----------------------------------------------------------------------------------------------------------- copies
+
+
+def alike(files: Path, model: Mapping[str, Any], dataset: str, answers: Mapping[str, Any]) -> list[list[Any]]:
+    """Store a model's answers by question, and return its pairs with models that answer alike.
+
+    A pair is the earlier model and the later one, each as [time of registration, name].
+    """
+    if len(answers) < FEWEST or None in answers.values():
+        return []
+    own = [model["created"], model["name"]]
+    mine = {bytes_digest(json.dumps(answer).encode())[:16] for answer in answers.items()}
+    path = files / f"answers/{model['task']}/{dataset}/{model['created']}-{model['name']}.json"
+    write_bytes(path, json.dumps({"model": own, "answers": sorted(mine)}).encode())
+    others = [parse_json(file.read_bytes()) for file in path.parent.glob("*.json")]
+    same = [other["model"] for other in others if len(mine.intersection(other["answers"])) >= SHARE * len(answers)]
+    return [sorted([own, other]) for other in same if other != own]
+
+
+def originals(models: Rows, done: Rows, of_data: Sequence[str]) -> dict[str, str]:
+    """Return a dict that maps each copy to the first model with its answers on one of the data sets.
+
+    A config is never a copy, because the board runs it.  A model is not a copy of a former model of its own name.
+    """
+    first: dict[tuple[Any, ...], list[Any]] = {}
+    for row in done:
+        for original, copy in row["result"].get("alike", ()) if row["dataset"] in of_data else ():
+            first[tuple(copy)] = min(original, first.get(tuple(copy), original))
+    submitted = [(model["created"], model["name"]) for model in models if model["kind"] == "submission"]
+    return {key[1]: first[key][1] for key in submitted if key in first and first[key][1] != key[1]}
 
 
 # -------------------------------------------------------------------------------------------------------- Dynascore

@@ -14,7 +14,6 @@ writes need the owners' token.  On loopback, requests for other host names are r
 """
 
 import json
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -22,15 +21,15 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, FastAPI, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.staticfiles import StaticFiles
 
-from sqa.core import Count, SqaError, checked
+from sqa.core import SqaError
 from sqa_services.board import queue
 from sqa_services.board.board import Board
 from sqa_services.board.rank import about_metrics
 from sqa_services.board.task import NotFound, Taken, TooMany
-from sqa_services.net.address import SHORTEST, Address
-from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, same
-from sqa_services.net.server import page_files, run_app
+from sqa_services.net.guard import PAGE_HEADERS, Address, given_token, guards, same
+from sqa_services.net.server import run_app
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 SUBMISSION: dict[str, Any] = {
@@ -60,8 +59,8 @@ class Ascii(JSONResponse):
 # --------------------------------------------------------------------------------------------------------- reading
 
 
-def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
-    """Add the routes of tasks, data sets and the queue; `guarded` says whether writing requires a token."""
+def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
+    """Add the routes that need no token; `guarded` says whether writing requires one."""
 
     descriptions = [
         {
@@ -94,10 +93,6 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
         """The examples of a data set or of PREFIX-NAME without their answers, as models get them."""
         return [board.task(task).inputs(example) for example in board.examples(task, name)]
 
-
-def add_standing(app: FastAPI, board: Board) -> None:
-    """Add the routes of evaluations, the leaderboard and models."""
-
     @app.get("/api/tasks/{task}/evaluations")
     def evaluations(task: TaskCode, state: State | None = None) -> Rows:
         """The evaluations of a task and their results."""
@@ -110,7 +105,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
         dataset: Annotated[list[str], Query(max_length=100)] = [],  # noqa: B006
     ) -> dict[str, Any]:
         """The models of a task, best Dynascore first."""
-        return board.leaderboard(task, board.metric_weights(task, weights), dataset)
+        return board.leaderboard(task, weights, dataset)
 
     @app.get("/api/tasks/{task}/models")
     def models(task: TaskCode) -> Rows:
@@ -121,16 +116,16 @@ def add_standing(app: FastAPI, board: Board) -> None:
 # --------------------------------------------------------------------------------------------------------- writing
 
 
-def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
+def add_writing(app: FastAPI, board: Board, address: Address, per_day: int) -> None:
     """Add the routes that need a token."""
     one_at_a_time = CapacityLimiter(1)  # for the checks of submissions
 
     def authenticate(request: Request) -> str:
         """Return the caller's role by the request's token; everybody is an owner if the server has no token."""
         given = given_token(request.headers)
-        if same(given, config.address.token or ""):
+        if same(given, address.token or ""):
             return OWNER
-        if config.submit_token and same(given, config.submit_token):
+        if address.submit_token and same(given, address.submit_token):
             return SUBMITTER
         raise HTTPException(401, "the token is unknown", {"WWW-Authenticate": "Bearer"})
 
@@ -152,7 +147,7 @@ def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
         """Register a submission and queue it on every data set; a refused submission also counts in the daily limit."""
         await to_thread.run_sync(board.require_free, task, name)  # before the check of the body
         if caller != OWNER:  # owners have no limit
-            await to_thread.run_sync(board.spend, config.per_day)
+            await to_thread.run_sync(board.spend, per_day)
         register = partial(board.register_model, task, name, "submission", await request.body())
         return await to_thread.run_sync(register, limiter=one_at_a_time)
 
@@ -170,31 +165,12 @@ def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
 # ------------------------------------------------------------------------------------------------- the server
 
 
-@dataclass(frozen=True, slots=True)
-@checked
-class ServeConfig:
-    """Address of the server with the owners' token, the submitters' token, and the daily limit."""
-
-    address: Address = field(default_factory=Address)
-    per_day: Annotated[Count, "submissions per day with the submitters' token"] = 20
-    submit_token: Annotated[str | None, "token that only uploads submissions"] = None
-
-    def problems(self) -> list[str]:
-        """Return the problems of `submit_token`."""
-        given, wrong = self.submit_token, []
-        if given is not None and len(given) < SHORTEST:
-            wrong.append(f"--submit-token-file: a token must have at least {SHORTEST} characters, got {len(given)}")
-        if given is not None and self.address.token in (None, given):
-            wrong.append("--submit-token-file: also give a --token-file with another token, for owners")
-        return wrong
+def serve(board: Board, address: Address, per_day: int) -> None:
+    """Serve until interrupted, and accept `per_day` submissions per day with the submitters' token."""
+    run_app(make_app(board, address, per_day), address, "start `sqa board work` beside the board, which is")
 
 
-def serve(board: Board, config: ServeConfig) -> None:
-    """Serve until interrupted."""
-    run_app(make_app(board, config), config.address, "start `sqa board work` beside the board, which is")
-
-
-def make_app(board: Board, config: ServeConfig) -> FastAPI:
+def make_app(board: Board, address: Address, per_day: int) -> FastAPI:
     """Build the application of a board."""
     app = FastAPI(
         title="SQA evaluation board",
@@ -202,18 +178,13 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         default_response_class=Ascii,
-        middleware=guards(
-            config.address,
-            headers=PAGE_HEADERS,
-            more_tokens=(config.submit_token,) if config.submit_token else (),
-        ),
+        middleware=guards(address, headers=PAGE_HEADERS),
     )
     app.add_exception_handler(SqaError, _deliberate)
     app.add_exception_handler(RequestValidationError, _invalid)
-    add_data(app, board, config.address.token is not None)
-    add_standing(app, board)
-    add_writing(app, board, config)
-    app.router.routes.append(page_files("sqa_services.board"))
+    add_reading(app, board, address.token is not None)
+    add_writing(app, board, address, per_day)
+    app.mount("/", StaticFiles(packages=[("sqa_services.board", "page")], html=True))
     return app
 
 

@@ -17,14 +17,12 @@ Names are unique within a task.  Times are seconds since 1970.
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sqa.core import ConfigError, DataError
-from sqa.files import write_bytes
 from sqa_services.board.task import NotFound
 
 VERSION = 7
@@ -61,6 +59,7 @@ class Database:
         try:
             path.touch(0o600)  # SQLite gives its mode to the files beside it
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._db.row_factory = _named
             for pragma in PRAGMAS:
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.execute("SELECT 1 FROM sqlite_master")
@@ -70,28 +69,15 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Open one transaction: committed when the block ends, rolled back if the block fails."""
-        with self._failing():
+        """Open one transaction: committed when the block ends, rolled back if the block or the commit fails."""
+        with self._failing(), self._db:
             self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:  # a full disk may have ended the transaction
-                    self._db.execute("ROLLBACK")
-                raise
+            yield self._db
 
-    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
-        with self._failing():
-            return self._db.execute(query, values).fetchall()
-
-    def dicts(self, query: str, *values: Any) -> list[dict[str, Any]]:
+    def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         """Return the rows of a query by the names of their columns."""
         with self._failing():
-            cursor = self._db.execute(query, values)
-            names = [column for column, *_ in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor]
+            return self._db.execute(query, values).fetchall()
 
     def close(self) -> None:
         with self._lock:
@@ -106,48 +92,40 @@ class Database:
                 raise DataError(f"{self.path}: {error}") from error
 
 
+def _named(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
+    """Return a row by the names of its columns."""
+    return dict(zip((column for column, *_ in cursor.description), row, strict=True))
+
+
 def open_database(path: Path) -> Database:
     """Open a board's database, and create its tables in a new file.  Raises ConfigError for another version."""
     database = Database(path)
     with database.writing() as db:  # no other process sees a part of the tables
-        [version], [tables] = (
-            db.execute(query).fetchone() for query in ("PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")
+        [found] = db.execute(
+            "SELECT user_version, (SELECT COUNT(*) FROM sqlite_master) AS tables FROM pragma_user_version"
         )
-        if not tables:
+        if not found["tables"]:
             for statement in SCHEMA.split(";"):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {VERSION}")
-    if tables and version != VERSION:
+    if found["tables"] and found["user_version"] != VERSION:
         database.close()
-        problem = f"has version {version} of the board's tables, but this SQA reads version {VERSION}"
+        problem = f"has version {found['user_version']} of the board's tables, but this SQA reads version {VERSION}"
         raise ConfigError(f"--board: {path} {problem}; use the SQA version that created it, or start a new board")
     return database
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Files below one folder, written atomically."""
+def stored(files: Path, path: str) -> bytes:
+    """Return the bytes of a board's file.  Raises DataError if it is missing."""
+    try:
+        return (files / path).read_bytes()
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: missing from the board's files") from error
 
-    root: Path
 
-    def write(self, path: str, data: bytes) -> None:
-        """Write a file atomically."""
-        write_bytes(self.root / path, data)
-
-    def read(self, path: str) -> bytes:
-        """Return the bytes of a file.  Raises DataError if it is missing."""
-        try:
-            return (self.root / path).read_bytes()
-        except FileNotFoundError as error:
-            raise DataError(f"{path}: missing from the board's files") from error
-
-    def remove(self, path: str) -> None:
-        """Remove a file if it exists."""
-        (self.root / path).unlink(missing_ok=True)
-
-    def read_lines(self, path: str) -> list[Mapping[str, Any]]:
-        """Return the objects of a file of JSON lines."""
-        return [json.loads(line) for line in self.read(path).decode().split("\n") if line]
+def stored_lines(files: Path, path: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a board's file of JSON lines."""
+    return [json.loads(line) for line in stored(files, path).decode().split("\n") if line]
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -175,12 +153,11 @@ def prefixed(prefix: str, name: str) -> str:
     return f"{prefix}-{name}" if prefix else name
 
 
-def split_prefix(name: str, names: Iterable[str]) -> tuple[str, str | None]:
+def split_prefix(name: str, names: Collection[str]) -> tuple[str, str | None]:
     """Split NAME or PREFIX-NAME into data set and prefix (or None).  Raises NotFound if the data set is unknown."""
-    names = set(names)
+    prefix, _, base = name.partition("-")
     if name in names:
         return name, None
-    prefix, _, base = name.partition("-")
     if base in names:
         return base, prefix
     raise NotFound(f"Dataset {name} not found.")

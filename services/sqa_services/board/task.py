@@ -127,12 +127,3 @@ def check_name(name: str, what: str) -> None:
     """Raise ConfigError unless a name consists of lower-case letters, digits and dashes, as in Dynabench."""
     if not NAME.fullmatch(name):
         raise ConfigError(f"{what}: a name is 1 to 63 lower-case letters, digits and dashes, got {name[:80]!r}")
-
-
-def answer_all(task: Task, responses: Sequence[Response], examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Verify every response against its example, and return the predictions, {"id", "pred"}."""
-    if len(responses) != len(examples):
-        raise DataError(f"the model answered {len(responses)} of {len(examples)} examples")
-    for example, response in zip(examples, responses, strict=True):
-        task.verify_response(response, example)
-    return [{"id": response["id"], "pred": task.prediction(response)} for response in responses]

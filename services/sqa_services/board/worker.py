@@ -9,51 +9,54 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from threading import Event, Thread
 from typing import Any
 
 from sqa.core import ConfigError, DataError, NotComputable, SqaError, bootstrap
+from sqa.files import write_bytes
 from sqa.results import defined
 from sqa_services.board import queue
 from sqa_services.board.board import Board
-from sqa_services.board.copies import alike
-from sqa_services.board.metrics import JOB, Job, additive, get_accuracy, get_unperturbed_percent, metric, pretty
-from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed
-from sqa_services.board.task import Task, answer_all
+from sqa_services.board.metrics import Additive, get_accuracy, get_unperturbed_percent, meta_of, metric
+from sqa_services.board.rank import alike
+from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed, stored, stored_lines
+from sqa_services.board.task import Example, Response, Task
 
 RESAMPLES = 1000
 Labels = Sequence[Mapping[str, Any]]  # results of `Task.label`
-Predicted = Sequence[Mapping[str, Any]]  # results of `answer_all`
 
 
-def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) -> dict[str, Any]:
+def evaluate(task: Task, labels: Labels, predictions: Sequence[Any], seed: int = 0) -> dict[str, Any]:
     """Score predictions in Dynabench's format: perf, perf_std (null), pretty_perf, metadata_json with "perf_by_tag".
 
     Two keys of metadata_json are not in Dynabench: "intervals" has the 95% intervals of additive metrics, and
-    "refusals" has the reasons for missing values.  Predictions for unknown ids are ignored.
+    "refusals" has the reasons for missing values.
 
     Raises:
-        DataError: A prediction is missing (Dynabench logs it and returns {}).
         NotComputable: The task's `perf_metric` has no value.
     """
-    aligned, targets = align(labels, predictions), [label["answer"] for label in labels]
-    values, refusals = _values(task, aligned, targets)
+    targets = [label["answer"] for label in labels]
+    values, refusals = _values(task, predictions, targets)
     if task.perf_metric in refusals:
         raise NotComputable(refusals[task.perf_metric])
-    more = {"intervals": _intervals(aligned, targets, values, seed), "refusals": refusals}
-    metadata = {**values, "perf_by_tag": _by_tag(task, labels, aligned, seed)}
+    more = {"intervals": _intervals(predictions, targets, values, seed), "refusals": refusals}
+    metadata = {**values, "perf_by_tag": _by_tag(task, labels, predictions, seed)}
     metadata |= {name: value for name, value in more.items() if value}
     return {**_perf(task, values), "metadata_json": json.dumps(metadata)}
 
 
-def align(labels: Labels, predictions: Predicted) -> list[Any]:
-    """Return the prediction of each label, in order."""
-    by_id = {prediction["id"]: prediction["pred"] for prediction in predictions}
+def predicted(task: Task, labels: Labels, responses: Sequence[Response]) -> list[Any]:
+    """Return the prediction for each label, in order.  Responses to unknown ids are ignored.
+
+    Raises DataError if a response is missing (Dynabench logs it and returns {}).
+    """
+    by_id = {response["id"]: response for response in responses}
     missing = [label["id"] for label in labels if label["id"] not in by_id]
     if missing:
         raise DataError(f"no prediction for {len(missing)} of {len(labels)} examples, the first is {missing[0]!r}")
-    return [by_id[label["id"]] for label in labels]
+    return [task.prediction(by_id[label["id"]]) for label in labels]
 
 
 def _values(task: Task, predictions: Sequence[Any], targets: Sequence[Any]) -> tuple[dict[str, float], dict[str, str]]:
@@ -67,8 +70,10 @@ def _values(task: Task, predictions: Sequence[Any], targets: Sequence[Any]) -> t
 
 
 def _perf(task: Task, values: Mapping[str, float]) -> dict[str, Any]:
-    perf = values[task.perf_metric]
-    return {"perf": perf, "perf_std": None, "pretty_perf": pretty(task.perf_metric, perf)}
+    """Return the performance and its text with four digits and the unit, or None for both without a value."""
+    perf = values.get(task.perf_metric)
+    text = None if perf is None else f"{round(perf, 4)} {meta_of(task.perf_metric).unit}".rstrip()
+    return {"pretty_perf": text, "perf": perf, "perf_std": None}
 
 
 def _intervals(
@@ -76,7 +81,7 @@ def _intervals(
 ) -> dict[str, list[float | None]]:
     intervals: dict[str, list[float | None]] = {}
     for name in names:
-        if get := additive(name):
+        if isinstance(get := metric(name), Additive):
             interval = bootstrap(get.stats(predictions, targets), get.metric, RESAMPLES, seed)
             intervals[name] = [defined(interval.low), defined(interval.high)]
     return intervals
@@ -92,17 +97,15 @@ def _by_tag(task: Task, labels: Labels, aligned: Sequence[Any], seed: int) -> li
     for tag, indices in members.items():
         some, targets = [aligned[index] for index in indices], [labels[index]["answer"] for index in indices]
         values, _ = _values(task, some, targets)
-        row: dict[str, Any] = {"tag": tag, "pretty_perf": None, "perf": None, "perf_std": None, "perf_dict": values}
-        if perf in values:
-            row.update(_perf(task, values))
-        if additive(perf):
+        row = {"tag": tag, **_perf(task, values), "perf_dict": values}
+        if isinstance(metric(perf), Additive):
             row |= {"n": len(indices), "interval": _intervals(some, targets, {perf} & {*values}, seed).get(perf)}
         rows.append(row)
     return rows
 
 
 def delta(
-    task: Task, prefix: str, labels: Labels, predictions: Predicted, copies: Labels, copied: Predicted
+    task: Task, prefix: str, labels: Labels, predictions: Sequence[Any], copies: Labels, copied: Sequence[Any]
 ) -> dict[str, Any]:
     """Compare perturbed copies with originals: return {prefix: unperturbed percent, "metadata_json": JSON text}.
 
@@ -111,11 +114,10 @@ def delta(
         copies: Labels of perturbed examples with `input_id` (the original's id) and `transform`; `copied` has the
             predictions for them.
     """
-    original = dict(zip((label["id"] for label in labels), align(labels, predictions), strict=True))
-    answers = {id: task.answer(prediction) for id, prediction in original.items()}
+    answers = {label["id"]: task.answer(each) for label, each in zip(labels, predictions, strict=True)}
     same: dict[str, list[bool]] = {}  # transform -> whether the answer stays the same on each copy
-    by_input: dict[str, list[Any]] = {id: [] for id in original}
-    for copy, prediction in zip(copies, align(copies, copied), strict=True):
+    by_input: dict[str, list[Any]] = {id: [] for id in answers}
+    for copy, prediction in zip(copies, copied, strict=True):
         after = task.answer(prediction)
         by_input[copy["input_id"]].append(after)
         same.setdefault(copy["transform"], []).append(after == answers[copy["input_id"]])
@@ -127,11 +129,10 @@ def delta(
     return {prefix: percent, "metadata_json": json.dumps({"transforms": rows})}
 
 
-LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # maximum seconds between polls of an empty queue
 
 
-def work(board: Board, until_empty: bool = False, lease_seconds: float = LEASE_SECONDS) -> int:
+def work(board: Board, until_empty: bool = False, lease_seconds: float = 60.0) -> int:
     """Process the queue until interrupted, and return the number of evaluations that this worker finished.
 
     With `until_empty`, the worker ends as soon as nothing is queued or running.
@@ -151,16 +152,11 @@ def work(board: Board, until_empty: bool = False, lease_seconds: float = LEASE_S
 
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     """Run a leased evaluation; return whether its result was stored."""
-    models = board.database.dicts("SELECT * FROM models WHERE id = ?", claimed.model)
-    [data] = board.database.dicts("SELECT * FROM datasets WHERE id = ?", claimed.dataset)
-    if not models:  # the model was deleted in the meantime
-        return False
-    [model] = models
-    name = f"{model['name']}, {prefixed(claimed.prefix, data['name'])}"
+    name = f"{claimed.model['name']}, {prefixed(claimed.prefix, claimed.dataset['name'])}"
     print(f"sqa: {name}: started", file=sys.stderr)
     with _repeated(lease_seconds / 3, lambda: queue.renew(board.database, claimed, lease_seconds)):
         try:
-            result = run_one(board, model, data, claimed.prefix)
+            result = run_one(board, claimed.model, claimed.dataset, claimed.prefix)
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
             folder = board.config.folder
@@ -192,27 +188,26 @@ def _repeated(seconds: float, action: Callable[[], object]) -> Iterator[None]:
 def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """Run a model on a data set or its perturbed copies, then store and score the responses."""
     code, name = model["task"], model["name"]
-    task, read = board.task(code), board.files.read_lines
+    task, read = board.task(code), partial(stored_lines, board.files)
     examples = read(data_path(code, data["name"], prefix))
-    file, given = board.files.read(model_path(code, name, model["kind"])), [{**example} for example in examples]
+    file, given = stored(board.files, model_path(code, name, model["kind"])), [{**example} for example in examples]
     responses, job = task.respond(model["kind"], file, given, board.config.work)
-    predictions = answer_all(task, responses, examples)
-    board.files.write(predictions_path(code, name, data["name"], prefix), as_lines(responses))
-    labels = list(map(task.label, examples))
+    labels, predictions = _scored(task, examples, responses)
+    write_bytes(board.files / predictions_path(code, name, data["name"], prefix), as_lines(responses))
     if not prefix:
-        result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job_metrics(job)}
-        answers = {each["id"]: task.answer_at(each["pred"]) for each in predictions}
+        result = {**evaluate(task, labels, predictions, data["seed"]), "job": job.values()}
+        answers = {label["id"]: task.answer_at(each) for label, each in zip(labels, predictions, strict=True)}
         return {**result, "alike": alike(board.files, model, data["name"], answers)}
     originals = read(data_path(code, data["name"]))
-    before = answer_all(task, read(predictions_path(code, name, data["name"])), originals)
-    targets = list(map(task.label, originals))
-    return delta(task, prefix, targets, before, labels, predictions)
+    before = _scored(task, originals, read(predictions_path(code, name, data["name"])))
+    return delta(task, prefix, *before, labels, predictions)
 
 
-def _job_metrics(job: Job) -> dict[str, float]:
-    """Return the job metrics that have a value."""
-    values = {}
-    for name, get in JOB.items():
-        with suppress(NotComputable):
-            values[name] = get(job)
-    return values
+def _scored(task: Task, examples: Sequence[Example], responses: Sequence[Response]) -> tuple[Labels, list[Any]]:
+    """Verify every response against its example, and return labels and predictions."""
+    if len(responses) != len(examples):
+        raise DataError(f"the model answered {len(responses)} of {len(examples)} examples")
+    for example, response in zip(examples, responses, strict=True):
+        task.verify_response(response, example)
+    labels = list(map(task.label, examples))
+    return labels, predicted(task, labels, responses)

@@ -14,7 +14,6 @@ from sqa.cli.options import SETTINGS, Json, argument, option
 from sqa.core import config_file
 from sqa.results import Table, show
 from sqa_services.cli.protocols import Host, HostNames, MaxBody, Port, Token, token_in
-from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
     from sqa_services.board.board import Board
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 board_app = Typer(help="Run an evaluation board with a queue and a leaderboard.", **SETTINGS)
 
-FOLDER = Path("board")
 TaskCode = Annotated[str, argument("TASK", "sqa-es, sqa-pl, or one of --task.")]
 Weights = Annotated[str | None, option("--weights METRIC=W,...", "Weights of the Dynascore; default: the task's.")]
 Name = Annotated[str, argument("NAME", "Lower-case letters, digits and dashes.")]
@@ -31,7 +29,7 @@ Name = Annotated[str, argument("NAME", "Lower-case letters, digits and dashes.")
 @board_app.callback()
 def where(
     context: Context,
-    folder: Annotated[Path, option("--board DIR", "Folder of the board.")] = FOLDER,
+    folder: Annotated[Path, option("--board DIR", "Folder of the board.")] = Path("board"),
     tasks: Annotated[list[str] | None, option("--task MODULE:FUNCTION", "A custom task; may be repeated.")] = None,
     metrics: Annotated[
         list[str] | None, option("--metric NAME", "A metric of every task, also file.py:build; may be repeated.")
@@ -124,8 +122,7 @@ def leaderboard(
     as_json: Json = False,
 ) -> None:
     """List the models of a task, best first."""
-    board = _board(context)
-    ranked = board.leaderboard(task, board.metric_weights(task, weights), datasets or ())
+    ranked = _board(context).leaderboard(task, weights, datasets or ())
     if as_json:
         print(json.dumps(ranked, indent=2))
         return
@@ -177,14 +174,14 @@ def serve(
     submit_token: Annotated[
         str | None, option("--submit-token-file FILE", "File with the submitters' token.", parser=token_in)
     ] = None,
-    per_day: Annotated[int, option("N", "Submissions per day with the submitters' token.")] = 20,
+    per_day: Annotated[int, option("N", "Submissions per day with the submitters' token.", min=1)] = 20,
     names: HostNames = None,
 ) -> None:
     """Serve the board over HTTP as a page and as JSON.
 
     The OpenAPI description is at /openapi.json.
     """
-    from sqa_services.board import server
+    from sqa_services.board.server import serve as serve_board
+    from sqa_services.net.guard import Address
 
-    address = Address(host, port, token, tuple(names or ()), max_body)
-    server.serve(_board(context), server.ServeConfig(address, per_day, submit_token))
+    serve_board(_board(context), Address(host, port, token, tuple(names or ()), max_body, submit_token), per_day)

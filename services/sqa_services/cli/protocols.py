@@ -11,7 +11,6 @@ import typer
 from sqa.cli.options import SETTINGS, Json, argument, call, option
 from sqa.core import ConfigError
 from sqa.results import show_lines
-from sqa_services.net.address import Address
 
 TOKEN = "SQA_TOKEN"  # environment variable
 
@@ -84,6 +83,7 @@ def serve_iwslt(
     names: HostNames = None,
 ) -> None:
     """Serve sentences word by word and score the translations, like the server of IWSLT 2020."""
+    from sqa_services.net.guard import Address
     from sqa_services.protocols.iwslt.http import ServeConfig, serve
 
     if tokenizer != "13a":

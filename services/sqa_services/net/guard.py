@@ -1,4 +1,7 @@
-"""Middleware of every server: checks of host names, body size, cross-site requests and token; response headers."""
+"""The address of a server, and its middleware.
+
+The middleware checks host names, body size, cross-site requests and tokens, and sets response headers.
+"""
 
 import asyncio
 import binascii
@@ -6,8 +9,10 @@ import hmac
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from ipaddress import ip_address
+from typing import Annotated, Any
 
+from msgspec import Meta
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -15,8 +20,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sqa_services.net.address import Address
+from sqa.core import Count, checked
 
+SHORTEST = 16  # minimum length of a token, in characters
 SAFE = ("GET", "HEAD", "OPTIONS")
 PAGE_HEADERS = {  # headers of a server with a page: only own resources, no frames, no caching
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -26,6 +32,57 @@ PAGE_HEADERS = {  # headers of a server with a page: only own resources, no fram
     "cache-control": "no-store",
 }
 RenderError = Callable[[int, str], Response]  # function that renders a refusal from its status and problem
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class Address:
+    """The address of a server and the limits on its requests."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535), "0 selects a free port"] = 0
+    token: Annotated[str | None, 'clients must send "Authorization: Bearer TOKEN"; required except on loopback'] = None
+    names: Annotated[
+        tuple[str, ...], "further host names that the server answers to; empty = any name, except on loopback"
+    ] = ()
+    max_body: Annotated[Count, "maximum bytes of a request"] = 1 << 20
+    submit_token: Annotated[str | None, "a board's token that only uploads submissions"] = None
+
+    def problems(self) -> list[str]:
+        """Return the problems, one line each."""
+        starred = [name for name in self.names if "*" in name.removeprefix("*.")]
+        wrong = [f"--name: a star is allowed only as in *.example.org, got {name!r}" for name in starred]
+        if not self.local and not self.token:
+            wrong.append(f"--host: {self.host} can be reached from other machines; give a --token-file")
+        for file, token in (("--token-file", self.token), ("--submit-token-file", self.submit_token)):
+            if token is not None and len(token) < SHORTEST:
+                wrong.append(f"{file}: a token must have at least {SHORTEST} characters, got {len(token)}")
+        if self.submit_token is not None and self.token in (None, self.submit_token):
+            wrong.append("--submit-token-file: also give a --token-file with another token, for owners")
+        return wrong
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def url(self) -> str:
+        """The URL of the server."""
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def hosts(self) -> list[str]:
+        """The host names that the server answers to, in Starlette's form.
+
+        A page in a browser can point its own host name at this machine (DNS rebinding) and could then read a server's
+        responses.  Its requests still carry that host name, so the server can refuse them.
+        """
+        local_names = ("localhost", "127.0.0.1", "::1", self.host) if self.local else ()
+        return [f"[{name}]" if ":" in name else name for name in (*local_names, *self.names)] or ["*"]
 
 
 class Refused(Exception):
@@ -66,7 +123,6 @@ class Guard:
     needs_token: Callable[[Scope], bool] = changes_something
     render_error: RenderError = json_page
     headers: Mapping[str, str] = field(default_factory=dict)  # default headers of every response
-    more_tokens: tuple[str, ...] = ()  # valid tokens besides that of the address
     programs: Callable[[Scope], bool] = lambda _: False  # whether a request is reserved for programs
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,7 +161,7 @@ class Guard:
             raise Refused(403, "this route is for programs; a browser may only send requests that change nothing")
         if self.address.token and self.needs_token(scope):
             given = given_token(headers)
-            if not any(same(given, token) for token in (self.address.token, *self.more_tokens)):
+            if not any(same(given, token) for token in (self.address.token, self.address.submit_token) if token):
                 raise Refused(401, "a token is needed: Authorization: Bearer TOKEN")
 
     async def _body(self, request: Request) -> bytes:

@@ -25,13 +25,11 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Mount
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Match
 from starlette.types import Scope
 
 from sqa.core import ConfigError, SqaError
-from sqa_services.net.address import Address
-from sqa_services.net.guard import Refused, RenderError, guards
+from sqa_services.net.guard import Address, Refused, RenderError, guards
 
 CONNECTIONS = 700  # maximum number of open connections; further requests get 503.  Many systems allow 1,024 files
 IDLE_SECONDS = 75  # maximum seconds between two requests of a connection
@@ -150,8 +148,3 @@ def application(address: Address, routes: Sequence[Route], render_error: RenderE
     )
     app.router.redirect_slashes = False
     return app
-
-
-def page_files(package: str) -> Mount:
-    """Serve the files in a package's folder `page`, with index.html at "/"."""
-    return Mount("/", StaticFiles(packages=[(package, "page")], html=True))

@@ -21,26 +21,18 @@ from sqa.core import DataError, SqaError
 from sqa_services.protocols.external import HTER_ARGUMENTS, External, start_meteor
 
 T = TypeVar("T")
+SYNTAX = (ValidationError, ValueError, RecursionError)  # the text is not JSON, or a value has the wrong type
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
 LONGEST_KEY = 1000  # maximum number of characters of a photo sequence in a message
 _BAR_STANDS = "\ue07c"  # private character that replaces a bar in text for METEOR
 
 
-class JsonSyntax(SqaError):
-    """The text is not JSON, or a value has the wrong type."""
-
-
-class Uncaught(SqaError):
-    """A problem at which the original program ends with a Java exception."""
-
-
 class Problem(SqaError):
     """A problem of the submission, in the words of the original program; the first one ends the evaluation."""
 
-    @classmethod
-    def of(cls, message: str, key: str | None) -> "Problem":
-        """Return a problem of the photo sequence `key`, if it is known."""
-        return cls(message if key is None else f"{message} Photo seq: {key:.{LONGEST_KEY}}")
+    def __init__(self, message: str, key: str | None = None) -> None:
+        """Create a problem of the photo sequence `key`, if it is known."""
+        super().__init__(message if key is None else f"{message} Photo seq: {key:.{LONGEST_KEY}}")
 
 
 def main(words: Sequence[str], start: Callable[[], External] | None = None) -> int:
@@ -57,7 +49,7 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
     except Problem as problem:
         print(f"[Error] {problem}", flush=True)
         return 1
-    except (Uncaught, DataError) as error:
+    except DataError as error:  # the original ends with a Java exception
         print(f"sqa: {error}", file=sys.stderr)
         return 1
     return 0
@@ -84,7 +76,7 @@ def _evaluate(paths: Mapping[str, Path], start: Callable[[], External]) -> None:
     submitted = _submitted(paths["-testFile"])
     for key in gold:
         if key not in submitted:
-            raise Problem.of("One story is missing in this submission.", key)
+            raise Problem("One story is missing in this submission.", key)
     print("[Passed] All required stories are submitted.", flush=True)
     scores: dict[str, float] = {}
     with start() if gold else nullcontext() as program:
@@ -130,14 +122,14 @@ class Story(Struct, frozen=True):
 def submission(document: Any) -> list[Story]:
     """Return the stories of a submission or template.
 
-    Raises JsonSyntax for wrong types, Uncaught if there are no stories.
+    Raises one of SYNTAX for wrong types, DataError if there are no stories.
     """
-    stories = _typed(document, dict[str, Any]).get("output_stories")
+    stories = convert(document, dict[str, Any]).get("output_stories")
     if stories is None:
-        raise Uncaught("the file has no output_stories (the original ends with a NullPointerException)")
-    parsed = _typed(stories, list[Story | None])
+        raise DataError("the file has no output_stories (the original ends with a NullPointerException)")
+    parsed = convert(stories, list[Story | None])
     if None in parsed:
-        raise Uncaught("output_stories holds a null or a comma too many (the original: a NullPointerException)")
+        raise DataError("output_stories holds a null or a comma too many (the original: a NullPointerException)")
     return [story for story in parsed if story is not None]
 
 
@@ -145,16 +137,16 @@ def _submitted(path: Path) -> dict[str, str]:
     """Return the stories by photo sequence."""
     try:
         stories = submission(_document(path))
-    except JsonSyntax as error:
+    except SYNTAX as error:
         raise Problem("Incorrect JSON syntax (JsonSyntaxException).") from error
     for story in stories:
         if story.album_id is None or story.photo_sequence is None or story.story_text_normalized is None:
-            raise Problem.of("One story is missing some attributes.", story.key)
+            raise Problem("One story is missing some attributes.", story.key)
     by_key: dict[str, str] = {}
     for story in stories:
         key = _key(story.photo_sequence or ())
         if key in by_key:
-            raise Problem.of("One photo sequence has more than one stories.", key)
+            raise Problem("One photo sequence has more than one stories.", key)
         by_key[key] = story.story_text_normalized or ""
     print("[Passed] Test file is in valid JSON syntax.", flush=True)
     print("[Passed] Each photo sequence has only one story.", flush=True)
@@ -174,25 +166,25 @@ class _Annotation(Struct):
 
     @property
     def position(self) -> int | None:
-        """Place of the annotation among the parts.  Raises JsonSyntax if it is not a number."""
+        """Place of the annotation among the parts.  Raises ValueError if it is not a number."""
         order = self.worker_arranged_photo_order
         try:
             return None if order is None else int(float(order))
         except (ValueError, OverflowError) as error:
-            raise JsonSyntax(f"worker_arranged_photo_order: a number was expected, got {order!r}") from error
+            raise ValueError(f"worker_arranged_photo_order: a number was expected, got {order!r}") from error
 
 
 def gold_stories(document: Any) -> dict[str, list[str]]:
     """Return the human stories of each photo sequence: texts in the workers' order, sequences in file order."""
     by_story: dict[str, list[tuple[int | None, _Annotation]]] = {}
-    for annotation in _annotations(_typed(document, dict[str, Any]).get("annotations")):
+    for annotation in _annotations(convert(document, dict[str, Any]).get("annotations")):
         if annotation.story_id is None:
-            raise Uncaught("the gold file has an annotation without story_id")
+            raise DataError("the gold file has an annotation without story_id")
         by_story.setdefault(annotation.story_id, []).append((annotation.position, annotation))
     by_sequence: dict[str, list[str]] = {}
     for story, parts in by_story.items():
         if len(parts) > 1 and any(position is None for position, _ in parts):
-            raise Uncaught(f"the gold file: story {story} has an annotation without worker_arranged_photo_order")
+            raise DataError(f"the gold file: story {story} has an annotation without worker_arranged_photo_order")
         key = _key([part.photo_flickr_id for _, part in parts])
         told = [part.text for _, part in sorted(parts, key=lambda part: part[0] or 0)]
         text = " ".join("null" if text is None else text for text in told).strip()
@@ -203,11 +195,11 @@ def gold_stories(document: Any) -> dict[str, list[str]]:
 def _annotations(value: Any) -> list[_Annotation]:
     """Read the annotations in [[{...}], ...] or in [{...}, ...]."""
     if value is None:
-        raise Uncaught("the gold file has no annotations")
+        raise DataError("the gold file has no annotations")
     try:
-        nested = _typed(value, list[list[_Annotation]])
-    except JsonSyntax:
-        return _typed(value, list[_Annotation])
+        nested = convert(value, list[list[_Annotation]])
+    except ValidationError:
+        return convert(value, list[_Annotation])
     for group in nested:
         if len(group) != 1:
             print("annotation size error", file=sys.stderr)
@@ -221,8 +213,8 @@ def _trusted(path: Path, stories: Callable[[Any], T]) -> T:
     """Return the stories in a file of the organisers; any mistake in it ends the evaluation."""
     try:
         return stories(_document(path))
-    except (Uncaught, JsonSyntax) as error:
-        raise Uncaught(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
+    except (DataError, *SYNTAX) as error:
+        raise DataError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
 
 
 def _document(path: Path) -> Any:
@@ -231,17 +223,7 @@ def _document(path: Path) -> Any:
         return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)  # ids may be numbers
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise JsonSyntax(f"{path}: {error}") from error
 
 
 def _key(photos: Sequence[str | None]) -> str:
     return "".join("null-" if photo is None else f"{photo}-" for photo in photos)
-
-
-def _typed(value: Any, kind: type[T]) -> T:
-    """Return a value as the given type.  Raises JsonSyntax if it has another type."""
-    try:
-        return convert(value, kind)
-    except ValidationError as error:
-        raise JsonSyntax(error) from error

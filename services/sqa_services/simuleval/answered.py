@@ -99,7 +99,6 @@ def _asked_stats(measure: str, log: str, args: Namespace) -> Floats:
     return _asked(log, Path(args.sqa_asked))[measure]
 
 
-@cache
 def answered(log: Path, questions: str, guesser: str, buzzer: str, pieces: str | None = None) -> Answered:
     """Return the scores of a log; `pieces` is the kind of its tokens.  Raises SqaError if it cannot be scored."""
     dataset = yaml.safe_load(questions)

@@ -13,7 +13,7 @@ import pytest
 from sqa.core import DataError, NotComputable
 from sqa_services.board.metrics import get_accuracy, get_unperturbed_percent
 from sqa_services.board.storage import data_path, split_prefix
-from sqa_services.board.worker import evaluate
+from sqa_services.board.worker import evaluate, predicted
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "dynabench_board.json").read_text())
 NORMAL = VECTORS["eval_cases"][0]
@@ -40,29 +40,33 @@ def test_unperturbed_percent_equals_dynabench(case: dict) -> None:
 
 
 def converted() -> tuple[list[dict], list[dict]]:
-    return NORMAL["labels"], [{"id": p["id"], "pred": p["label"]} for p in NORMAL["preds"]]
+    return NORMAL["labels"], [{"id": p["id"], "label": p["label"]} for p in NORMAL["preds"]]
+
+
+def evaluated(labels: list[dict], responses: list[dict]) -> dict:
+    return evaluate(TASK, labels, predicted(TASK, labels, responses))
 
 
 def test_evaluation_equals_dynabench() -> None:
-    assert evaluate(TASK, *converted()) == NORMAL["out"]
+    assert evaluated(*converted()) == NORMAL["out"]
 
 
 def test_prediction_for_an_unknown_id_is_ignored() -> None:
-    labels, predictions = converted()
+    labels, responses = converted()
     [case] = [case for case in VECTORS["eval_cases"] if case["name"] == "extra_prediction"]
-    assert evaluate(TASK, labels, [*predictions, {"id": "other", "pred": "a"}]) == case["out"]
+    assert evaluated(labels, [*responses, {"id": "other", "label": "a"}]) == case["out"]
 
 
 def test_without_tags_no_scores_by_tag_are_given() -> None:
-    labels, predictions = converted()
+    labels, responses = converted()
     [case] = [case for case in VECTORS["eval_cases"] if case["name"] == "perturbed_accuracy"]
-    assert evaluate(TASK, [label | {"tags": []} for label in labels], predictions) == case["out"]
+    assert evaluated([label | {"tags": []} for label in labels], responses) == case["out"]
 
 
 def test_missing_prediction_is_refused() -> None:
-    labels, predictions = converted()
+    labels, responses = converted()
     with pytest.raises(DataError, match="no prediction for 1 of 3 examples, the first is '2'"):
-        evaluate(TASK, labels, [p for p in predictions if p["id"] != "2"])
+        predicted(TASK, labels, [response for response in responses if response["id"] != "2"])
 
 
 def test_data_path_equals_dynabench() -> None:

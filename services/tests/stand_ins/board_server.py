@@ -9,17 +9,17 @@ import requests
 from stand_ins.http_server import serving_app
 
 from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.server import ServeConfig, make_app
-from sqa_services.net.address import Address
+from sqa_services.board.server import make_app
+from sqa_services.net.guard import Address
 
 SUBMIT = "submit-submit-submit"  # the submitters' token
 
 
 @contextmanager
-def serving(board: Board, config: ServeConfig | None = None) -> Iterator[str]:
-    """Yield the URL of a server that runs in a thread until the block ends."""
+def serving(board: Board, address: Address | None = None) -> Iterator[str]:
+    """Yield the URL of a server that runs in a thread until the block ends; it accepts 5 submissions a day."""
     try:
-        with serving_app(make_app(board, config or ServeConfig())) as url:
+        with serving_app(make_app(board, address or Address(), per_day=5)) as url:
             yield url
     finally:
         board.database.close()
@@ -53,9 +53,8 @@ def board(tmp_path: Path) -> Iterator[Board]:
 @pytest.fixture
 def owner(board: Board) -> Iterator[Person]:
     """Yield an owner of the board's server, which accepts 5 submissions a day."""
-    address = Address(token="sécret-sécret-sécret", max_body=3_000_000)
-    config = ServeConfig(address, per_day=5, submit_token=SUBMIT)
-    with serving(board, config) as url:
+    address = Address(token="sécret-sécret-sécret", max_body=3_000_000, submit_token=SUBMIT)
+    with serving(board, address) as url:
         yield Person(url, "sécret-sécret-sécret")
 
 

@@ -30,13 +30,14 @@ from sqa.core import ConfigError, checked
 from sqa.data.datasets import load_questions
 from sqa.files import parse_json
 from sqa.pipeline import contestant_from
-from sqa_services.net.address import Address
-from sqa_services.net.guard import Refused
+from sqa_services.net.guard import Address, Refused
 from sqa_services.net.server import Route, application, json_reply, reply, run_app, tornado_page
 from sqa_services.protocols.iwslt.corpus import Corpus, load
 from sqa_services.protocols.iwslt.questions import QuestionScorer
-from sqa_services.protocols.iwslt.session import SESSION_ID, Session, Sessions
+from sqa_services.protocols.iwslt.session import Session
 
+SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+MAX_SESSIONS = 1024  # maximum number of sessions
 STRICT = (
     "--strict-2020 reproduces faults of the original servers: any web page in a browser on this machine can reset "
     "and read sessions, tokens without a word have a delay, and references are public; do not use it for evaluations"
@@ -102,7 +103,7 @@ def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None 
             Route("PUT", f"{prefix}/hypo", server.hypothesis, programs=changes),
             Route("GET", f"{prefix}/result", server.result),
             Route("GET", f"{prefix}/start", server.reset, programs=changes),
-            Route("GET", f"{prefix}/end", server.guide_end),
+            Route("GET", f"{prefix}/end", partial(server.result, guide=True)),
             Route("GET", f"{prefix}/get", server.guide_get, programs=changes),
             Route("GET", f"{prefix}/send", server.guide_send, programs=changes),
         ]
@@ -114,7 +115,7 @@ class Server:
 
     def __init__(self, corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None) -> None:
         self.corpus, self.config, self.scorer = corpus, config, scorer
-        self.sessions = Sessions(partial(Session, corpus, config.strict, scorer))
+        self.sessions: dict[str, Session] = {}  # by name; "" is the session of requests without a name
         self._scoring = asyncio.Lock()
 
     # ------------------------------------------------------------------------------------------------- routes
@@ -159,9 +160,6 @@ class Server:
             scores = await self._frozen(session, "result", self._folder(request), guide)
         return json_reply(scores)
 
-    async def guide_end(self, request: Request) -> Response:
-        return await self.result(request, guide=True)
-
     async def guide_get(self, request: Request) -> Response:
         arguments = _object(_argument(request, "info"))
         if arguments.get("sent_id") is None:
@@ -184,14 +182,21 @@ class Server:
         return reply("")
 
     async def drop(self, request: Request) -> Response:
-        self.sessions.forget(_session_name(request))
+        self.sessions.pop(_session_name(request), None)
         return reply("")
 
     # ------------------------------------------------------------------------------------------------ helpers
 
     def _session(self, request: Request) -> Session:
         """Return the session of the path; create one if there is room, else refuse (503)."""
-        return self.sessions.get(_session_name(request))
+        name = _session_name(request)
+        if name not in self.sessions:
+            if len(self.sessions) >= MAX_SESSIONS:  # empty sessions make room
+                self.sessions = {known: other for known, other in self.sessions.items() if other.sentences}
+            if len(self.sessions) >= MAX_SESSIONS:
+                raise Refused(503)
+            self.sessions[name] = Session(self.corpus, self.config.strict, self.scorer)
+        return self.sessions[name]
 
     async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
         """Call a method on a copy of the session in a thread, one call at a time, and keep its scored questions."""

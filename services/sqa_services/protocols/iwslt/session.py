@@ -16,9 +16,8 @@
 from __future__ import annotations
 
 import math
-import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -32,8 +31,6 @@ from sqa_services.protocols.iwslt.corpus import EOS, Corpus, Sentence, SpeechCor
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import Latency, Translated
 
-SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-MAX_SESSIONS = 1024  # maximum number of sessions
 MAX_TOKENS = 10_000  # maximum number of tokens of one sentence
 
 
@@ -258,26 +255,3 @@ class Session:
         """Return {"AL", "AP", "DAL"}; undefined values are null, or NaN with `strict`."""
         values = latency._asdict()
         return values if self.strict else {key: None if math.isnan(value) else value for key, value in values.items()}
-
-
-class Sessions:
-    """Sessions by name; "" is the session of requests without a name."""
-
-    def __init__(self, build: Callable[[], Session]) -> None:
-        """Keep sessions that `build` creates."""
-        self._build = build
-        self._known: dict[str, Session] = {}
-
-    def get(self, name: str) -> Session:
-        """Return the session of a name; create one if there is room, else refuse (503)."""
-        if name not in self._known:
-            if len(self._known) >= MAX_SESSIONS:  # empty sessions make room
-                self._known = {known: other for known, other in self._known.items() if other.sentences}
-            if len(self._known) >= MAX_SESSIONS:
-                raise Refused(503)
-            self._known[name] = self._build()
-        return self._known[name]
-
-    def forget(self, name: str) -> None:
-        """End a session if it exists."""
-        self._known.pop(name, None)

@@ -12,9 +12,9 @@ of `sqa latency LOG --facts`.  SQA_ANSWERED, SQA_ANSWERED_EARLY and SQA_ANSWERED
 from __future__ import annotations
 
 import json
-from argparse import Namespace
-from collections.abc import Sequence
-from functools import cache
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_latency_scorer
@@ -22,26 +22,25 @@ from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_l
 from sqa.core import DataError, SqaError
 from sqa_services.simuleval.answered import SEGMENTAL, SHOWN, Segmental, add_options, answered, in_a_file
 
+Scores = Callable[[str, Namespace], tuple[Sequence[float], float]]  # scores of sentences, score of all of them
 SEGMENT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")
 _TEXTS = ("prediction", "prediction_spm", "source")
 LOGGED = ("index", *_TEXTS, "delays", "elapsed", "prediction_length", "source_length", "metric")
 
 
-class _OfALog(LatencyScorer):
-    """Base class of metrics that score all instances as the text of a log; metrics.tsv also gets sentence scores."""
+class OfALog(LatencyScorer):
+    """A metric that scores all instances as the text of a log; metrics.tsv also gets sentence scores."""
 
     shown: str  # name of the metric in SimulEval
+    scores: Scores
+    keys: Sequence[str]  # of a line of the log
     args: Namespace
-    keys: Sequence[str] = LOGGED
-
-    def scores(self, log: str) -> tuple[Sequence[float], float]:
-        """Return the score of each sentence, and the score of all sentences."""
-        raise NotImplementedError
 
     def __call__(self, instances: dict[int, Any]) -> float:
         numbers = sorted(instances)
         try:
-            scores, value = self.scores("".join(_line(instances[number], self.keys) for number in numbers))
+            log = "".join(_line(instances[number], self.keys) for number in numbers)
+            scores, value = self.scores(log, self.args)
         except SqaError as error:  # SimulEval would print a traceback
             raise SystemExit(f"sqa: {error}") from error
         for number, score in zip(numbers, scores, strict=True):
@@ -49,49 +48,37 @@ class _OfALog(LatencyScorer):
         return value
 
     @classmethod
-    def from_args(cls, args: Namespace) -> _OfALog:
+    def from_args(cls, args: Namespace) -> OfALog:
         scorer = cls()
         scorer.args = args
         return scorer
 
 
-class OfAnswers(_OfALog):
-    """A metric of the answers that a translation allows; each sentence gets its question's score."""
-
-    metric: str
-    add_args = staticmethod(add_options)
-
-    def scores(self, log: str) -> tuple[Sequence[float], float]:
-        scores, value = _answered(log, self.args.sqa_questions, self.args.sqa_guesser, self.args.sqa_buzzer)
-        return scores[self.metric], value[self.metric]
+def _of_answers(metric: str, log: str, args: Namespace) -> tuple[Sequence[float], float]:
+    """Score the answers that a translation allows; each sentence gets its question's score."""
+    scores, value = _answered(log, args.sqa_questions, args.sqa_guesser, args.sqa_buzzer)
+    return scores[metric], value[metric]
 
 
-class OfSegments(_OfALog):
-    """A metric of segments, without a question set; a sentence without facts or questions has the value NaN."""
-
-    scorer: Segmental
-    keys = SEGMENT_KEYS
-
-    def scores(self, log: str) -> tuple[Sequence[float], float]:
-        stats, metric = self.scorer.stats(log, self.args), self.scorer.metric
-        return metric.score_many(stats).tolist(), metric.score(stats.sum(axis=0))
+def _of_segments(scorer: Segmental, log: str, args: Namespace) -> tuple[Sequence[float], float]:
+    """Score segments without a question set; a sentence without facts or questions has the value NaN."""
+    stats = scorer.stats(log, args)
+    return scorer.metric.score_many(stats).tolist(), scorer.metric.score(stats.sum(axis=0))
 
 
-for _shown, _name in SHOWN.items():
+SCORERS: dict[str, tuple[Scores, Callable[[ArgumentParser], None], Sequence[str]]] = {
+    **{shown: (partial(_of_answers, name), add_options, LOGGED) for shown, name in SHOWN.items()},
+    **{shown: (partial(_of_segments, each), each.add_options, SEGMENT_KEYS) for shown, each in SEGMENTAL.items()},
+}
+
+for _shown, (_scores, _add_options, _keys) in SCORERS.items():
 
     @register_latency_scorer(_shown)
-    class _Answers(OfAnswers):
-        shown, metric = _shown, _name
+    class _Scorer(OfALog):
+        shown, scores, keys, add_args = _shown, staticmethod(_scores), _keys, staticmethod(_add_options)
 
 
-for _shown, _scorer in SEGMENTAL.items():
-
-    @register_latency_scorer(_shown)
-    class _Segments(OfSegments):
-        shown, scorer, add_args = _shown, _scorer, staticmethod(_scorer.add_options)
-
-
-def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:
+def _line(instance: Any, keys: Sequence[str]) -> str:
     """Return a line of instances.log, as SimulEval writes it and `recorded` reads it."""
     row = instance.info if hasattr(instance, "info") else instance.summarize()
     return json.dumps({key: row[key] for key in keys if key in row}) + "\n"

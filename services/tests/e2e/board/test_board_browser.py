@@ -16,9 +16,8 @@ from stand_ins.board_server import SUBMIT, serving
 from sqa.core import Question
 from sqa_services.board import worker
 from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.server import ServeConfig
 from sqa_services.board.storage import as_lines
-from sqa_services.net.address import Address
+from sqa_services.net.guard import Address
 
 SCRIPT = "<script>document.title = 'broken'</script>"
 
@@ -96,7 +95,7 @@ def test_visitor_signs_in_and_submits(browser: Any, board: Board, tmp_path: Path
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_bytes(as_lines(known(20)))
     bad.write_text("{")
-    with serving(board, ServeConfig(Address(token="of-the-owners-token"), submit_token=SUBMIT)) as url:
+    with serving(board, Address(token="of-the-owners-token", submit_token=SUBMIT)) as url:
         page = visitor(browser, url, 400)
         page.click("#submitting summary")
         assert page.is_hidden("#upload")

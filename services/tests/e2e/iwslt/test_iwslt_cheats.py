@@ -9,7 +9,7 @@ import requests
 from stand_ins.iwslt_loopback import WaitAgent, get, put, recording, serving
 from tables import tables_of
 
-from sqa_services.protocols.iwslt import session as sessions
+from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import EOS, SpeechCorpus, TextCorpus, load
 from sqa_services.protocols.iwslt.http import ServeConfig
@@ -146,7 +146,7 @@ CHANGES = ("/src?sent_id=0", "/start", asked("/get?info="), asked("/send?hypo=")
 @pytest.mark.parametrize("browser", BROWSERS, ids=lambda headers: next(iter(headers)))
 def test_browser_pages_cannot_read_write_or_reset(browser: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression test: `GET /start` from a link, frame or image of another site reset the client's session."""
-    monkeypatch.setattr(sessions, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(http, "MAX_SESSIONS", 2)
     with serving(CORPUS) as url:
         service = EvaluationService(url)
         service.get_src(0)

@@ -15,7 +15,7 @@ from sqa.core import ConfigError, DataError, Question
 from sqa.data.datasets import load_questions
 from sqa.pipeline import contestant_from, stream
 from sqa_services.cli.protocols import client_iwslt
-from sqa_services.protocols.iwslt import session as sessions
+from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
@@ -133,7 +133,7 @@ def test_bad_requests_get_the_original_statuses() -> None:
 
 
 def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(http, "MAX_SESSIONS", 2)
     with serving(GUIDE) as url:
         one, two = EvaluationService(url, session="one"), EvaluationService(url, session="two")
         assert [one.get_src(0)["segment"] for _ in range(2)] == ["Alice", "and"]

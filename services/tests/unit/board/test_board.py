@@ -15,7 +15,7 @@ from sqa.files import Store
 from sqa.pipeline import DatasetConfig, engine, run_in
 from sqa_services.board import queue, sqa_task, worker
 from sqa_services.board.board import Board
-from sqa_services.board.storage import as_lines
+from sqa_services.board.storage import as_lines, stored, stored_lines
 from sqa_services.board.task import NotFound, Taken, load_tasks
 
 LEASE = 60.0
@@ -52,7 +52,7 @@ def test_registered_entries_are_immutable(board: Board) -> None:
         add_data(board)
     with pytest.raises(Taken):
         board.register_model("toy", "m", "submission", model("second"))
-    assert json.loads(board.files.read("models/toy/m.submission"))["name"] == "m"
+    assert json.loads(stored(board.files, "models/toy/m.submission"))["name"] == "m"
     with pytest.raises(ConfigError, match="marks perturbed copies"):
         add_data(board, "robustness-x")
     with pytest.raises(NotFound, match="no task 'tou', did you mean 'toy'"):
@@ -114,7 +114,7 @@ def test_worker_evaluates_everything_once(board: Board) -> None:
         assert outcomes.pop((name, "robustness")) == ("failed", "the evaluation on the original data failed")
     assert set(outcomes.values()) == {("done", None)}
     assert worker.work(board, until_empty=True) == 0
-    assert board.files.read_lines("predictions/toy/half/data.jsonl")[0] == {"id": "1", "label": "a"}
+    assert stored_lines(board.files, "predictions/toy/half/data.jsonl")[0] == {"id": "1", "label": "a"}
 
 
 def test_crashing_evaluation_fails_after_last_attempt(board: Board, monkeypatch) -> None:
@@ -163,8 +163,8 @@ def test_leaderboard_ranks_by_dynascore(board: Board) -> None:
     rate = 50.0 / (100.0 - 33.33)
     assert best["dynascore"] == pytest.approx(0.5 * 100 + 0.5 * 50 / rate)
     assert new["missing"] == ["accuracy", "robustness"] and new["dynascore"] is None
-    assert board.leaderboard("toy", {"robustness": 1.0})["rows"][0]["model"] == "half"
-    assert "memory_utilization is the same" in board.leaderboard("toy", {"memory_utilization": 1.0})["refusal"]
+    assert board.leaderboard("toy", "robustness=1")["rows"][0]["model"] == "half"
+    assert "memory_utilization is the same" in board.leaderboard("toy", "memory_utilization=1")["refusal"]
     with pytest.raises(NotFound, match="no data set 'other'"):
         board.leaderboard("toy", datasets=["other"])
     assert [e["id"] for e in board.examples("toy", "data")] == ["1", "2", "3"]

@@ -20,7 +20,7 @@ def test_failed_transaction_is_undone(tmp_path: Path) -> None:
             raise KeyError
     with database.writing() as db:
         db.execute("INSERT INTO t VALUES (3)")
-    assert database.rows("SELECT x FROM t WHERE x > ?", 0) == [(3,)]
+    assert database.rows("SELECT x FROM t WHERE x > ?", 0) == [{"x": 3}]
     with pytest.raises(DataError, match="no such table"):
         database.rows("SELECT * FROM absent")
     (tmp_path / "text").write_text("no database" * 1000)
@@ -36,7 +36,7 @@ def test_full_disk_refuses_writes_until_freed(tmp_path: Path) -> None:
     database = Database(tmp_path / "file")
     with database.writing() as db:
         db.execute("CREATE TABLE t (x)")
-    pages = database.rows("PRAGMA page_count")[0][0]
+    pages = database.rows("PRAGMA page_count")[0]["page_count"]
     database.rows(f"PRAGMA max_page_count = {pages + 1}")
     for _ in range(2):
         with pytest.raises(DataError, match="full"), database.writing() as db:
@@ -44,7 +44,7 @@ def test_full_disk_refuses_writes_until_freed(tmp_path: Path) -> None:
     database.rows(f"PRAGMA max_page_count = {pages + 100}")
     with database.writing() as db:
         db.execute("INSERT INTO t VALUES (?)", ("y" * 100_000,))
-    assert database.rows("SELECT substr(x, 1, 1) FROM t") == [("y",)]
+    assert database.rows("SELECT substr(x, 1, 1) AS first FROM t") == [{"first": "y"}]
     database.close()
 
 
@@ -58,7 +58,7 @@ def test_failed_commit_is_undone(tmp_path: Path) -> None:
         db.execute("INSERT INTO b VALUES (1)")
     with database.writing() as db:
         db.execute("INSERT INTO a VALUES (2)")
-    assert database.rows("SELECT x FROM b") == [] and database.rows("SELECT x FROM a") == [(2,)]
+    assert database.rows("SELECT x FROM b") == [] and database.rows("SELECT x FROM a") == [{"x": 2}]
     database.close()
 
 

@@ -13,9 +13,8 @@ from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 from sqa_services.board import queue, worker
 from sqa_services.board.board import Board
-from sqa_services.board.server import ServeConfig
-from sqa_services.board.storage import as_lines
-from sqa_services.net.address import Address
+from sqa_services.board.storage import as_lines, stored
+from sqa_services.net.guard import Address
 
 TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
 
@@ -66,7 +65,7 @@ def test_writing_needs_a_token_and_reading_does_not(board: Board, owner: Person)
 @pytest.mark.parametrize(("owners", "submitters"), [(None, "b" * 16), ("b" * 16, "b" * 16), ("a" * 16, "b")])
 def test_wrong_tokens_are_refused(owners: str | None, submitters: str) -> None:
     with pytest.raises(ConfigError, match="--submit-token-file"):
-        ServeConfig(Address(token=owners), submit_token=submitters)
+        Address(token=owners, submit_token=submitters)
 
 
 def test_only_owners_change_a_model(board: Board, owner: Person, submitter: Person) -> None:
@@ -88,7 +87,7 @@ def test_only_owners_change_a_model(board: Board, owner: Person, submitter: Pers
     assert owner.ask("DELETE", path).status_code == 204
     assert owner.ask("DELETE", path).status_code == 404 and board.evaluations("toy") == []
     with pytest.raises(DataError, match="missing from"):
-        board.files.read("models/toy/m.submission")
+        stored(board.files, "models/toy/m.submission")
     assert submitter.submit("m", model()).status_code == 201  # the name is available again
 
 

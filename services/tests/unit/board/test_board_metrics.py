@@ -83,7 +83,7 @@ def test_metric_of_a_user_is_evaluated_and_ranked(mine: Path) -> None:
     add_data(board)
     add_models(board, short={}, half={"answers": {"eins": "a", "": "long"}})
     worker.work(board, until_empty=True)
-    ranked = board.leaderboard("toy", {"mine.py:build": 1.0})
+    ranked = board.leaderboard("toy", "mine.py:build=1")
     assert ranked["metrics"]["mine.py:build"] == asdict(Meta("%", "Long labels", -1, 100.0))
     shown = {row["model"]: row["metrics"]["mine.py:build"] for row in ranked["rows"]}
     assert shown == {"short": 0.0, "half": pytest.approx(200 / 3)}
@@ -154,13 +154,13 @@ def answered(q, page: str) -> Answer:
     return Answer(emissions, guesses, tuple(Buzz(1.0, i == 0) for i in range(len(emissions))))
 
 
-def cases(pages: list[str], suffix: str = "", **more: str) -> tuple[list[dict], list[dict]]:
+def cases(pages: list[str], suffix: str = "", **more: str) -> tuple[list[dict], list[Answer]]:
     questions = [question(f"q{i}{suffix}") for i in range(len(pages))]
     labels = [
         {"id": q.id, "answer": q, "tags": ["odd" if i % 2 else "even"], "input_id": f"q{i}", **more}
         for i, q in enumerate(questions)
     ]
-    return labels, [{"id": q.id, "pred": answered(q, page)} for q, page in zip(questions, pages, strict=True)]
+    return labels, list(map(answered, questions, pages))
 
 
 def test_results_have_intervals_and_tags() -> None:
@@ -177,7 +177,7 @@ def test_results_have_intervals_and_tags() -> None:
 
 def test_metric_without_value_gives_its_reason() -> None:
     labels, predictions = cases(["Spain"])
-    silent = [{"id": p["id"], "pred": Answer(p["pred"].emissions, None, None)} for p in predictions]
+    silent = [Answer(prediction.emissions, None, None) for prediction in predictions]
     with pytest.raises(NotComputable, match="no guesser ran"):
         evaluate(spanish(), labels, silent)
 

@@ -45,7 +45,7 @@ def test_equal_models_share_a_rank(board: Board) -> None:
     filled(board)
     board.register_model("toy", "twin", "submission", model(answers=BEST))
     worker.work(board, until_empty=True)
-    rows = {row["model"]: row for row in board.leaderboard("toy", {"accuracy": 1.0})["rows"]}
+    rows = {row["model"]: row for row in board.leaderboard("toy", "accuracy=1")["rows"]}
     assert [rows[name]["rank"] for name in ("best", "twin", "half")] == [1, 1, 3]
     assert rows["best"]["interval"] is None  # label accuracy is not a sum that can be resampled
 
@@ -73,7 +73,7 @@ def changed(answers: int, q: Question, i: int) -> Iterator[Row]:
 
 def ranks(board: Board) -> dict[str, tuple[int | None, str]]:
     worker.work(board, until_empty=True)
-    return {row["model"]: (row["rank"], row["note"]) for row in board.leaderboard("sqa-es", {"ew": 1.0})["rows"]}
+    return {row["model"]: (row["rank"], row["note"]) for row in board.leaderboard("sqa-es", "ew=1")["rows"]}
 
 
 def test_changed_copies_have_no_rank(board: Board) -> None:
@@ -85,7 +85,7 @@ def test_changed_copies_have_no_rank(board: Board) -> None:
     before = ranks(board)
     assert before["copy"] == (None, "copy of first")
     assert sorted(before[name] for name in ("first", "later", "similar")) == [(1, ""), (2, ""), (3, "")]
-    assert [row["dynascore"] for row in board.leaderboard("sqa-es", {"ew": 1.0})["rows"] if row["note"]] == [None]
+    assert [row["dynascore"] for row in board.leaderboard("sqa-es", "ew=1")["rows"] if row["note"]] == [None]
     board.remove("sqa-es", "first")
     board.register_model("sqa-es", "late", "submission", as_lines(submission(partial(changed, 1))))
     assert ranks(board)["copy"] == ranks(board)["late"] == (None, "copy of first")
@@ -107,10 +107,10 @@ def test_models_of_one_data_set_have_intervals(board: Board) -> None:
     for name, late in (("first", 0.75), ("later", 0.9)):
         board.register_model("sqa-es", name, "submission", as_lines(submission(partial(honest, late))))
     worker.work(board, until_empty=True)
-    first, later = board.leaderboard("sqa-es", {"ew": 4.0, "dal": 1.0})["rows"]
+    first, later = board.leaderboard("sqa-es", "ew=4,dal=1")["rows"]
     assert (first["rank"], later["rank"]) == (1, 2)
     low, high = first["interval"]
     assert low < first["metrics"]["ew"] < high and not first["run_here"]
     board.register_dataset("sqa-es", "again", "mini-es")
     worker.work(board, until_empty=True)
-    assert board.leaderboard("sqa-es", {"ew": 1.0})["rows"][0]["interval"] is None  # a mean over two data sets
+    assert board.leaderboard("sqa-es", "ew=1")["rows"][0]["interval"] is None  # a mean over two data sets

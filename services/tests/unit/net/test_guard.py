@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from sqa import cli
 from sqa.core import ConfigError, DataError
 from sqa_services.cli.protocols import Token
-from sqa_services.net.address import Address
-from sqa_services.net.guard import given_token, json_page
+from sqa_services.net.guard import Address, given_token, json_page
 from sqa_services.net.server import Route, application
 
 TABLES = tables_of(__file__)

@@ -55,7 +55,7 @@ def test_server_process_exits_cleanly() -> None:
     """SIGTERM during a request gives exit status 0 and no traceback."""
     port = free_port()
     program = (
-        "from sqa_services.net.address import Address\nfrom sqa_services.net.server import run_app\n"
+        "from sqa_services.net.guard import Address\nfrom sqa_services.net.server import run_app\n"
         "from sqa_services.net.server import application, tornado_page\n"
         f"here = Address(port={port})\nrun_app(application(here, [], tornado_page), here)"
     )
