@@ -111,9 +111,9 @@ def compare(
 
     if over != "questions":
         return show(paired.compare_over([folders.read(run) for run in runs], over, resamples, metrics or ()))
-    pairs, notes = data.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
+    table, notes = data.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     say(*notes)
-    show(data.table_of(pairs, len(runs) > 2))
+    show(table)
 
 
 @finished_app.command()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from sqa.core import FULL, ConfigError, DataError, K, SqaError, did_you_mean, holm
+from sqa.core import FULL, ConfigError, DataError, K, SqaError, holm
 from sqa.core.own import short
 from sqa.files import Store, digest
 from sqa.pipeline import ComparisonRow, RunFolder, paired, saving
@@ -250,21 +250,10 @@ def one_line(text: str) -> str:
 # ------------------------------------------------------------------------------------------------- pairs of runs
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A comparison of two runs by one metric."""
-
-    a: str
-    b: str
-    row: ComparisonRow
-    p_holm: float  # adjusted over all pairs of runs for this metric
-
-
 def _check_compared(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) -> None:
     """Raise ConfigError for too few runs, duplicate runs, unknown metrics, or no resamples."""
     problems = [] if len(runs) > 1 else ["RUN: a comparison needs at least two"]
-    measured = dict.fromkeys(name for run in runs for name in run.signatures)
-    problems += [f"--metric: no run has {m!r}{did_you_mean(m, list(measured))}" for m in metrics if m not in measured]
+    problems += paired.unknown_metrics("--metric", metrics, runs)
     problems += [] if resamples >= 1 else [f"--resamples: must be >= 1, got {resamples}"]
     if problems:
         raise ConfigError(problems)
@@ -274,31 +263,26 @@ def _check_compared(runs: Sequence[RunFolder], metrics: Sequence[str], resamples
 
 def compare_all(
     runs: Sequence[RunFolder], metrics: Sequence[str] = (), resamples: int = saving.RESAMPLES
-) -> tuple[list[Pair], list[str]]:
+) -> tuple[Table, list[str]]:
     """Compare each pair of runs by each metric (default: all); also return a note for each metric left out.
 
-    Raises ConfigError for runs on different questions, duplicate runs, or a metric that no run has.
+    The table has a row per comparison.  If there are more than two runs, it also has the names of both, and `p_holm`,
+    the p-value adjusted over all pairs of runs for this metric.  Raises ConfigError for runs on different questions,
+    duplicate runs, or a metric that no run has.
     """
     _check_compared(runs, metrics, resamples)
-    by_metric: dict[str, list[tuple[str, str, ComparisonRow]]] = {}
+    by_metric: dict[str, list[tuple[tuple[str, str], ComparisonRow]]] = {}
     notes: dict[str, None] = {}
     names = run_names([run.folder for run in runs])
     for (a, run_a), (b, run_b) in combinations(zip(names, runs, strict=True), 2):
         rows, left_out = paired.compare(run_a, run_b, resamples, metrics)
         for row in rows:
-            by_metric.setdefault(row.metric, []).append((a, b, row))
+            by_metric.setdefault(row.metric, []).append(((a, b), row))
         notes |= dict.fromkeys(left_out)
-    pairs = []
-    for compared in by_metric.values():
-        adjusted = holm([row.p for _, _, row in compared])
-        pairs += [Pair(*item, p_holm) for item, p_holm in zip(compared, adjusted, strict=True)]
-    return pairs, list(notes)
-
-
-def table_of(pairs: Sequence[Pair], named: bool = True) -> Table:
-    """Return a table with one row per comparison; `named` adds the names of the runs and the adjusted p-value."""
-    rows = Table.of([pair.row for pair in pairs], ComparisonRow)
-    if not named:
-        return rows
-    lines = [(pair.a, pair.b, *row, pair.p_holm) for pair, row in zip(pairs, rows.rows, strict=True)]
-    return Table(("run_a", "run_b", *rows.header, "p_holm"), lines)
+    table = Table.of([row for compared in by_metric.values() for _, row in compared], ComparisonRow)
+    if len(runs) == 2:
+        return table, list(notes)
+    pairs = [pair for compared in by_metric.values() for pair, _ in compared]
+    adjusted = [p for compared in by_metric.values() for p in holm([row.p for _, row in compared])]
+    rows = [(*pair, *row, p_holm) for pair, row, p_holm in zip(pairs, table.rows, adjusted, strict=True)]
+    return Table(("run_a", "run_b", *table.header, "p_holm"), rows), list(notes)

@@ -19,8 +19,8 @@ from markupsafe import Markup
 
 from sqa.core import ConfigError, did_you_mean
 from sqa.files import write_text
-from sqa.pipeline import FinishedRun, open_run
-from sqa.pipeline.paired import on_other_questions
+from sqa.pipeline import FinishedRun, read
+from sqa.pipeline.paired import check_same_questions
 from sqa.report.data import check_distinct
 from sqa.report.html import page_file, rendered, source_hash
 from sqa.report.viewer_data import page_data
@@ -55,12 +55,9 @@ def main(runs: Sequence[Path], output: Path | None = None, questions: Collection
 def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
     """Return the runs.  Raises ConfigError if a folder is named twice or if the runs have different questions."""
     check_distinct(folders)
-    opened = [open_run(folder) for folder in folders]
-    first = opened[0]
-    for run in opened[1:]:
-        if run.questions != first.questions:
-            raise ConfigError(on_other_questions(first, run))
-    return opened
+    saved = [read(folder) for folder in folders]
+    check_same_questions(saved)
+    return [run.open() for run in saved]
 
 
 def _wanted(run: FinishedRun, questions: Collection[str]) -> list[int]:
