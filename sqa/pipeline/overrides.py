@@ -38,7 +38,7 @@ class Override:
 
 def parsed(words: Iterable[str]) -> tuple[Override, ...]:
     """Parse KEY=VALUE overrides of a command line.  Raises ConfigError that lists all invalid words."""
-    return tuple(Override(key, _yaml(key, text)) for key, text in _split(words))
+    return tuple(Override(key, _yaml(f"{key}={text}", text)) for key, text in _split(words))
 
 
 def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
@@ -46,7 +46,8 @@ def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
 
     Raises ConfigError for a key without a value or with a repeated value.
     """
-    axes = {key: tuple(Override(key, value) for value in _yaml(key, f"[{text}]")) for key, text in _split(words)}
+    lists = {key: _yaml(f"{key}=[{text}]", f"[{text}]") for key, text in _split(words)}
+    axes = {key: tuple(Override(key, value) for value in values) for key, values in lists.items()}
     problems = [f"{key}: needs at least one value" for key, axis in axes.items() if not axis]
     problems += [f"{text}: occurs twice" for axis in axes.values() for text in _repeated(map(str, axis))]
     if problems:
@@ -68,8 +69,8 @@ def load_study(path: Path, cls: type[C], words: Sequence[str]) -> C:
     mapping, pairs = copy.deepcopy(read_yaml(path)), _split(words)
     overrides = []
     for key, text in pairs:
-        is_list = isinstance(mapping.get(key), list) and not text.startswith("[")
-        overrides.append(Override(key, _yaml(key, f"[{text}]" if is_list else text)))
+        text = f"[{text}]" if isinstance(mapping.get(key), list) and not text.startswith("[") else text
+        overrides.append(Override(key, _yaml(f"{key}={text}", text)))
         _set(mapping, key, overrides[-1])
     config = loading.load(path, cls, mapping)
     return config if not overrides or "name" in dict(pairs) else named(config, map(_slug, overrides))
@@ -215,11 +216,11 @@ def _repeated(values: Iterable[str]) -> list[str]:
     return [value for value in dict.fromkeys(listed) if listed.count(value) > 1]
 
 
-def _yaml(key: str, text: str) -> Any:
+def _yaml(where: str, text: str) -> Any:
     try:
         return parse_yaml(text)
     except ValueError as error:
-        raise ConfigError(f"{key}={text}: {error}") from error
+        raise ConfigError(f"{where}: {error}") from error
 
 
 def _flow(value: Any) -> str:
@@ -278,8 +279,5 @@ def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzze
 
 
 def _part(option: str, text: str) -> Any:
-    try:
-        value = parse_yaml(text)
-    except ValueError as error:
-        raise ConfigError(f"{option}: {error}") from error
+    value = _yaml(option, text)
     return None if value == "none" else value
