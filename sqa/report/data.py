@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from sqa.core import FULL, ConfigError, DataError, K, SqaError, holm
+from sqa.core import FULL, ConfigError, DataError, K, SqaError, holm, in_a_line
 from sqa.core.own import short
 from sqa.files import Store, digest
 from sqa.pipeline import ComparisonRow, RunFolder, paired, saving
@@ -145,7 +145,7 @@ def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[
     for note in notes:
         name, _, why = note.partition(": ")
         metric, reason = (name, why) if name in signed else ("all metrics", note)
-        gaps.append(Gap(f"difference of {metric}", (run.label, first.label), one_line(reason)))
+        gaps.append(Gap(f"difference of {metric}", (run.label, first.label), in_a_line(reason)))
     return rows, gaps
 
 
@@ -156,7 +156,7 @@ def _read(folder: Path, label: str) -> Reported:
     saved = runs.read(folder)
     rows = saved.report
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
-    refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
+    refusals |= {name: in_a_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
     components, gaps = _components(saved, label)
     if why := doubt(saved):
         gaps.append(Gap("calibrated answers", (label,), why))
@@ -240,11 +240,6 @@ def described(component: ComponentConfig | None, *without: str) -> str:
 def _short(value: Any) -> str:
     """Return a setting as text; an absolute path becomes its file name."""
     return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else _yaml(value)
-
-
-def one_line(text: str) -> str:
-    """Return the text with every stretch of white space replaced by one space."""
-    return " ".join(str(text).split())
 
 
 # ------------------------------------------------------------------------------------------------- pairs of runs

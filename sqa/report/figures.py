@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqa.core import FULL, QuestionTrace, bootstrap_band, is_right, mean_curve, means, need, order
+from sqa.core import FULL, QuestionTrace, bootstrap_band, in_a_line, is_right, mean_curve, means, need, order
 from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.metrics.qa import curve_named, log_reciprocal_rank
 from sqa.pipeline import open_run
-from sqa.report.data import Gap, Reported, described, one_line, over_trainings, untrained
+from sqa.report.data import Gap, Reported, described, over_trainings, untrained
 from sqa.report.plots import PAGE, Drawn, Panel, finish, lines, over_k
 from sqa.results import Frame, Row, Table, row_of
 
@@ -198,7 +198,7 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
                 raise NotComputable("no guesser ran")
             values = np.array([wins_at(trace) for trace in open_run(run.saved.folder).traces])
         except SqaError as error:
-            gaps.append(Gap("expected wins over the source read", (run.label,), one_line(str(error))))
+            gaps.append(Gap("expected wins over the source read", (run.label,), in_a_line(error)))
             continue
         for i, point in enumerate(bootstrap_band(means(values), mean_curve, seed=run.saved.config.seed), start=1):
             rows.setdefault((name, _k(run), f"{i / BINS:g}"), []).append(row_of((), "ew", point, "", CURVE))
