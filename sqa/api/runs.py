@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from sqa.core import ConfigError, NotComputable, config_file, did_you_mean, part_names, set_for, total
+from sqa.core import NotComputable, config_file, part_names, set_for, total
 from sqa.core.own import GIVEN
 from sqa.files import Store
 from sqa.pipeline import ComparisonRow, Override, engine, load_with, make_ahead, paired, saving
@@ -218,10 +218,7 @@ class Run:
 
     def _index(self, question: str) -> int:
         """Return the index of a question."""
-        ids = [trace.question.id for trace in self.opened.traces]
-        if question not in ids:
-            raise ConfigError(f"{question!r} is not a question of {self.folder}{did_you_mean(question, ids)}")
-        return ids.index(question)
+        return self.opened.indices([question])[0]
 
     def errors(self) -> pandas.DataFrame:
         """Return the step-wise errors of the translations.

@@ -63,21 +63,15 @@ def findings_of(
     The whole run is aligned even if `questions` names a few, since links depend on all texts.  `detector` is "words",
     a model of SCORERS that also scores every word, or "auto".
     """
-    ids = [q.id for q in run.questions]
-    for id in questions:
-        if id not in ids:
-            raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, ids)}")
+    indices = run.indices(questions, "--questions: ")
     errors = errors_of(run, detector)
-    return ranked(
-        finding
-        for finding in chain.from_iterable(question.findings for question in errors)
-        if (not questions or finding.question in questions) and (not kinds or finding.kind in kinds)
-    )
+    found = chain.from_iterable(errors[index].findings for index in indices)
+    return ranked(finding for finding in found if not kinds or finding.kind in kinds)
 
 
 def errors_of(run: FinishedRun, detector: str = UNSCORED) -> list[StepErrors]:
     """Return the errors of each question; the arguments are those of `findings_of`."""
-    if not run.guessed:
+    if run.config.guesser is None:
         raise ConfigError(
             f"{run.folder}: has no guesses, so words have no effect on ranks; add a guesser and run again"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct, ValidationError, convert
 
-from sqa.core import ConfigError, DataError, Question, scores_rows
+from sqa.core import ConfigError, DataError, Question, did_you_mean, scores_rows
 from sqa.core.trace import SCORES
 from sqa.files import Store, Traces, blocks_of, bytes_digest, parse_json
 from sqa.files.store import read_table
@@ -110,10 +110,16 @@ class FinishedRun:
     questions: list[Question]
     traces: Traces  # read from the store block by block
 
-    @property
-    def guessed(self) -> bool:
-        """Whether a guesser ran."""
-        return self.config.guesser is not None
+    def indices(self, wanted: Collection[str], option: str = "") -> list[int]:
+        """Return the indices of the questions with these ids (none: all), in order.
+
+        Raises ConfigError, whose message begins with `option`, for an unknown id.
+        """
+        ids = [question.id for question in self.questions]
+        for id in wanted:
+            if id not in ids:
+                raise ConfigError(f"{option}{id!r} is not a question of {self.folder}{did_you_mean(id, ids)}")
+        return [index for index, id in enumerate(ids) if not wanted or id in wanted]
 
 
 def read(folder: Path) -> RunFolder:

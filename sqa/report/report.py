@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Template
 
 from sqa import __version__
 from sqa.core import QUALITY
@@ -28,9 +28,9 @@ from sqa.metrics import TARGETS
 from sqa.pipeline import COUNTED, RESAMPLES, ComparisonRow, to_mapping
 from sqa.report.data import Component, Gap, Reported, changes, compared, described, groups_of, read_runs
 from sqa.report.figures import draw_all
-from sqa.report.html import code, page, plain
+from sqa.report.html import code, page, plain, templates
 from sqa.report.plots import Drawn
-from sqa.results import Row, in_cell, markdown, show_lines, with_interval
+from sqa.results import NOTHING, Row, in_cell, markdown, show_lines, with_interval
 
 DEFAULT_OUTPUT = "report"  # default folder, in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
@@ -97,13 +97,7 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
 
 def _template(reported: Sequence[Reported]) -> Template:
     """Return the template of the Markdown, in which every text from a run passes the filter `code` or `plain`."""
-    environment = Environment(
-        loader=PackageLoader("sqa.report", "report_page"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates(escaped=False)
     first = reported[0].saved.config
 
     def changed(run: Reported) -> str:
@@ -125,7 +119,7 @@ def _template(reported: Sequence[Reported]) -> Template:
         "those": those,
     }
     environment.filters |= filters
-    return environment.get_template(MARKDOWN)
+    return environment.get_template(f"report_page/{MARKDOWN}")
 
 
 # ------------------------------------------------------------------------------------------------- questions, scores
@@ -160,11 +154,6 @@ def _digits(name: str, group: Sequence[Reported]) -> int:
     return next((run.digits[name] for run in group if name in run.digits), _USUAL_DIGITS)
 
 
-def _interval(low: float | None, high: float | None, shape: str) -> str:
-    """Return an interval as text, with its numbers in a format; "" if there is none."""
-    return "" if low is None or high is None else f"[{low:{shape}}, {high:{shape}}]"
-
-
 def _differences(group: Sequence[Reported]) -> tuple[list[str], list[Gap]]:
     """Return a section with a table row per metric and run except the first, and gaps for missing comparisons."""
     first, *others = group
@@ -197,7 +186,7 @@ def _difference(row: ComparisonRow, digits: int) -> list[str]:
     value = f"{row.diff:{shape}}"
     if row.p <= SIGNIFICANT:
         value = f"**{value}**"
-    interval = _interval(row.low, row.high, shape) or "n/a"
+    interval = NOTHING if row.low is None or row.high is None else f"[{row.low:{shape}}, {row.high:{shape}}]"
     return [value, interval, f"{row.p:.3f}"]
 
 

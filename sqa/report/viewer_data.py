@@ -93,7 +93,7 @@ def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages) -> d
         "name": name,
         "parts": {part: described(component) for part, component in parts.items() if component is not None},
         "notes": notes,
-        "guessed": run.guessed,
+        "guessed": run.config.guesser is not None,
         "buzzed": run.config.buzzer is not None,
         "aligned": errors is not None,
         "threshold": _threshold(run, traces),
