@@ -30,7 +30,7 @@ from sqa.report.data import Component, Gap, Reported, changes, compared, describ
 from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain, templates
 from sqa.report.plots import Drawn
-from sqa.results import NOTHING, Row, in_cell, markdown, show_lines, with_interval
+from sqa.results import NOTHING, Row, in_cell, show_lines, with_interval
 
 DEFAULT_OUTPUT = "report"  # default folder, in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
@@ -83,6 +83,8 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
     text = _template(reported).render(
         title=title(reported),
         resamples=RESAMPLES,
+        significant=SIGNIFICANT,
+        differing=DIFFERING,
         reported=reported,
         groups=groups,
         gaps=_reasons(gaps),
@@ -154,31 +156,15 @@ def _digits(name: str, group: Sequence[Reported]) -> int:
     return next((run.digits[name] for run in group if name in run.digits), _USUAL_DIGITS)
 
 
-def _differences(group: Sequence[Reported]) -> tuple[list[str], list[Gap]]:
-    """Return a section with a table row per metric and run except the first, and gaps for missing comparisons."""
+def _differences(group: Sequence[Reported]) -> tuple[list[tuple[str, str, list[str]]], list[Gap]]:
+    """Return metric, run and cells for each metric and run except the first, and gaps for missing comparisons."""
     first, *others = group
-    if not others:
-        return [], []
     pairs = {run.label: compared(first, run) for run in others}
-    compared_rows = {label: rows for label, (rows, _) in pairs.items()}
-    gaps = [gap for _, missing in pairs.values() for gap in missing]
-    names = list(dict.fromkeys(row.metric for rows in compared_rows.values() for row in rows))
-    lines = []
-    for name in names:
-        digits = _digits(name, [first])
-        for label, rows in compared_rows.items():
-            lines += [[code(name), code(label), *_difference(row, digits)] for row in rows if row.metric == name]
-    if not lines:
-        nothing = "None could be tested; see *Not computed, and why*."
-        return [f"### Differences to {code(first.label)}", "", nothing], gaps
-    note = (
-        f"Run minus {code(first.label)}, paired over questions. p: two-sided, by approximate randomisation "
-        f"({RESAMPLES} resamples), whose inverse is the interval. n/a: fewer than {DIFFERING} questions differ, which "
-        f"leaves the difference undetermined. Bold: p at most {SIGNIFICANT:g}. "
-        f"{len(lines)} tests, not corrected for their number."
-    )
-    head = ("metric", "run", "difference", "95% interval", "p")
-    return [f"### Differences to {code(first.label)}", "", note, "", *markdown(head, lines)], gaps
+    rows = [(row, label) for label, (of_run, _) in pairs.items() for row in of_run]
+    names = list(dict.fromkeys(row.metric for row, _ in rows))
+    rows.sort(key=lambda item: names.index(item[0].metric))
+    lines = [(row.metric, label, _difference(row, _digits(row.metric, [first]))) for row, label in rows]
+    return lines, [gap for _, missing in pairs.values() for gap in missing]
 
 
 def _difference(row: ComparisonRow, digits: int) -> list[str]:
