@@ -44,10 +44,8 @@ from sqa.diagnose.detector import WordJudge
 from sqa.metrics.qa import log_reciprocal_rank
 
 LONG_SOURCE, LONG_TARGET = 100, 250  # words; no sentence of the project's data sets is longer
-PIECE_SOURCE, PIECE_TARGET = (
-    40,
-    100,
-)  # words; nine tenths of the links of bundled questions equal those in whole sentences
+# words of a piece; nine tenths of the links of bundled questions equal those in whole sentences
+PIECE_SOURCE, PIECE_TARGET = 40, 100
 AHEAD = 5  # unread source words that a text of a long sentence keeps, since the aligner may use them
 
 Words = tuple[str, ...]

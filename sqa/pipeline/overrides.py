@@ -99,14 +99,12 @@ def overridden(
     """Return a run's config from plain values and overrides; `name` is its default name, and errors name `source`."""
     whole = copy.deepcopy(dict(mapping))
     whole.setdefault("name", name)
-    keys = [override.key for override in overrides]
-    _check_once(keys)
     by_key = _apply(whole, overrides, folder)
     try:
         config = loading.run_from_mapping(whole, folder)
     except ConfigError as error:
         raise ConfigError([_attributed(problem, by_key, source) for problem in error.problems]) from None
-    return config if not overrides or "name" in keys else named(config, map(_slug, overrides))
+    return config if not overrides or "name" in by_key else named(config, map(_slug, overrides))
 
 
 def named(config: Any, words: Iterable[str]) -> Any:
@@ -201,13 +199,9 @@ def _split(words: Iterable[str]) -> list[tuple[str, str]]:
         pairs.append((key, text))
     if problems:
         raise ConfigError(problems)
-    _check_once([key for key, _ in pairs])
-    return pairs
-
-
-def _check_once(keys: Sequence[str]) -> None:
-    if twice := _repeated(keys):
+    if twice := _repeated(key for key, _ in pairs):
         raise ConfigError([f"{key}: is given twice" for key in twice])
+    return pairs
 
 
 def _repeated(values: Iterable[str]) -> list[str]:

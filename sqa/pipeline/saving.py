@@ -111,10 +111,8 @@ def pack(result: RunResult) -> dict[str, bytes]:
         REPORT: report(result).table().to_tsv().encode(),
     }
     summary["files"] = {name: bytes_digest(data) for name, data in files.items()}
-    return {
-        **files,
-        SUMMARY: (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode(),
-    }
+    files[SUMMARY] = (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode()
+    return files
 
 
 def unpack(files: Mapping[str, bytes], folder: Path) -> None:

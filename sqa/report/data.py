@@ -21,9 +21,8 @@ from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
 from sqa.pipeline.engine import ANSWERED
 from sqa.results import Row, Table
 
-_TRAINING = re.compile(
-    r"(k(\d+|full)-)?seed-?\d+"
-)  # names a training in the path of a model: runs/smt/NAME/k3-seed0/model
+# the part of a model's path that names a training: runs/smt/NAME/k3-seed0/model
+_TRAINING = re.compile(r"(k(\d+|full)-)?seed-?\d+")
 
 
 class Gap(NamedTuple):
