@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqa.core import NotComputable, config_file, part_names, set_for, total
 from sqa.core.own import GIVEN
 from sqa.files import Store
-from sqa.pipeline import ComparisonRow, Override, engine, load_with, make_ahead, paired, saving
+from sqa.pipeline import ComparisonRow, engine, load_with, make_ahead, paired, saving
 from sqa.pipeline import folder as folders
 from sqa.pipeline.config import PARTS, RunConfig, to_mapping
 from sqa.pipeline.export import Step, steps
@@ -294,7 +294,7 @@ def run(
             GIVEN[name], keys[kind] = keys[kind], name
             discarded.callback(GIVEN.pop, name)
         folder = Path(discarded.enter_context(TemporaryDirectory(prefix="sqa-")) if objects else runs)
-        overrides = [Override(key, to_mapping(value)) for key, value in keys.items()]
+        overrides = {key: to_mapping(value) for key, value in keys.items()}
         if isinstance(config, Mapping):
             wanted = overridden(config, str(config.get("name", "run")), overrides, "config", None)
         else:

@@ -24,7 +24,6 @@ from sqa.pipeline.folder import FinishedRun as FinishedRun
 from sqa.pipeline.folder import RunFolder as RunFolder
 from sqa.pipeline.folder import open_run as open_run
 from sqa.pipeline.folder import read as read
-from sqa.pipeline.overrides import Override as Override
 from sqa.pipeline.overrides import contestant_from as contestant_from
 from sqa.pipeline.overrides import load_study as load_study
 from sqa.pipeline.overrides import load_with as load_with
