@@ -285,7 +285,7 @@ class Result:
         """The run."""
         return Run(self.saved.folder)
 
-    @cached_property
+    @property
     def report(self) -> dict[str, Row]:
         """Rows of the run's report by metric, to six digits, including counts and metrics without a value."""
         return self.saved.report

@@ -67,7 +67,7 @@ class Run:
 
     def hold(self) -> None:
         """Read the folder now, so that a later run in it does not change this one; traces are stored by their keys."""
-        _ = self.read, self.rows
+        _ = self.read
 
     @property
     def name(self) -> str:
@@ -114,7 +114,7 @@ class Run:
                 continue
         return values
 
-    @cached_property
+    @property
     def rows(self) -> dict[str, Row]:
         """The rows of report.tsv by metric, to six digits."""
         return self.read.report

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -49,21 +48,8 @@ class RunFolder:
     questions: tuple[str, ...]  # ids, in order
     refusals: dict[str, str] = field(default_factory=dict)  # metric -> reason for a missing value
     stages: dict[str, str] = field(default_factory=dict)  # stage -> store key
-    files: dict[str, str] = field(default_factory=dict)  # name -> digest when read; empty without a folder
     settings: dict[str, str] = field(default_factory=dict)  # the rest of every signature (`saving.signed`)
-
-    @property
-    def report(self) -> dict[str, Row]:
-        """Rows of the report by metric, rounded to six digits.  Raises DataError if the file is damaged."""
-        path = self.folder / REPORT
-        try:
-            header, *lines = _bytes_of(path, self.files).decode().removesuffix("\n").split("\n")
-            if header.split("\t") != list(MEASURED):
-                raise ValueError("not the header of a report")
-            rows = [_report_row(line) for line in lines]
-        except ValueError as error:
-            raise DataError(f"{path}: damaged ({error}); run the config again") from error
-        return {row.metric: row for row in rows}
+    report: dict[str, Row] = field(default_factory=dict)  # metric -> row of the report, rounded to six digits
 
     @property
     def counts(self) -> dict[str, int]:
@@ -91,6 +77,18 @@ def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
     *cell, metric, first, second, third, n, unit, signature = cells
     value, low, high = (None if number == nothing else float(number) for number in (first, second, third))
     return Row(tuple(cell), metric, value, low, high, int(n), unit, signature)
+
+
+def _report(path: Path, data: bytes) -> dict[str, Row]:
+    """Return the rows of a report by metric.  Raises DataError if the file is damaged."""
+    try:
+        header, *lines = data.decode().removesuffix("\n").split("\n")
+        if header.split("\t") != list(MEASURED):
+            raise ValueError("not the header of a report")
+        rows = [_report_row(line) for line in lines]
+    except ValueError as error:
+        raise DataError(f"{path}: damaged ({error}); run the config again") from error
+    return {row.metric: row for row in rows}
 
 
 def _report_row(line: str) -> Row:
@@ -132,16 +130,15 @@ def read(folder: Path) -> RunFolder:
         if not (folder / name).is_file():
             problem = f"is not the folder of a finished run (no {name})"
             raise ConfigError(f"{folder}: {problem}; create one with `sqa run CONFIG`")
-    data = _bytes_of(folder / SUMMARY, {})
     try:
-        summary = convert(parse_json(data), _Summary)
+        summary = convert(parse_json(_bytes_of(folder / SUMMARY, {})), _Summary)
     except (ValueError, ValidationError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
-    config = run_in(_bytes_of(folder / CONFIG, summary.files), str(folder / CONFIG), folder)
-    table = read_table(folder / STATS, SCORES, stamp(summary.dataset), partial(_read, digests=summary.files))
-    scores = scores_rows(table)
-    for name in summary.files:  # including files not read yet
-        _bytes_of(folder / name, summary.files)
+    names = {CONFIG, STATS, REPORT, *summary.files}
+    data = {name: _bytes_of(folder / name, summary.files) for name in sorted(names)}
+    config = run_in(data[CONFIG], str(folder / CONFIG), folder)
+    scores = scores_rows(read_table(folder / STATS, SCORES, stamp(summary.dataset), lambda path: data[path.name]))
+    report = _report(folder / REPORT, data[REPORT])
     refusals = summary.refusals
     signatures = {name: signature for name, signature in summary.signatures.items() if name not in refusals}
     lacking = sorted(name for name in signatures if not all(name in row for row in scores.values()))
@@ -150,21 +147,16 @@ def read(folder: Path) -> RunFolder:
         raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     rows = {name: [row[name].stats for row in scores.values()] for name in signatures}
     stats = {name: np.array(row, dtype=np.float64) for name, row in rows.items()}
-    files = summary.files | {SUMMARY: bytes_digest(data)}
-    whole = (folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages, files)
-    return RunFolder(*whole, summary.settings)
+    whole = (folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages)
+    return RunFolder(*whole, summary.settings, report)
 
 
 def _bytes_of(path: Path, digests: Mapping[str, str]) -> bytes:
     """Return a file's bytes.  Raises DataError if the file is missing or its digest differs from the listed one."""
     try:
-        return _read(path, digests)
+        data = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); run the config again") from error
-
-
-def _read(path: Path, digests: Mapping[str, str]) -> bytes:
-    data = path.read_bytes()
     if digests.get(path.name, digest := bytes_digest(data)) != digest:
         problem = "damaged, changed, or from another run than the folder's other files"
         raise DataError(f"{path}: {problem}; run the config again")
