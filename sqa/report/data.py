@@ -278,5 +278,5 @@ def compare_all(
         return table, list(notes)
     pairs = [pair for compared in by_metric.values() for pair, _ in compared]
     adjusted = [p for compared in by_metric.values() for p in holm([row.p for _, row in compared])]
-    rows = [(*pair, *row, p_holm) for pair, row, p_holm in zip(pairs, table.rows, adjusted, strict=True)]
-    return Table(("run_a", "run_b", *table.header, "p_holm"), rows), list(notes)
+    lines = [(*pair, *row, p_holm) for pair, row, p_holm in zip(pairs, table.rows, adjusted, strict=True)]
+    return Table(("run_a", "run_b", *table.header, "p_holm"), lines), list(notes)
