@@ -60,10 +60,10 @@ class Run:
         """The contents of the run's folder."""
         return folders.read(self.folder)
 
-    @cached_property
-    def opened(self) -> folders.FinishedRun:
-        """The run's questions and traces."""
-        return self.read.open()
+    @property
+    def opened(self) -> folders.RunFolder:
+        """The run's folder, with its questions and traces."""
+        return self.read
 
     def hold(self) -> None:
         """Read the folder now, so that a later run in it does not change this one; traces are stored by their keys."""
@@ -89,7 +89,7 @@ class Run:
         """
         won = self.read.stats.get("ew")
         rows = []
-        for i, trace in enumerate(self.opened.traces):
+        for i, trace in enumerate(self.read.traces):
             rank = None if trace.guesses is None else int(trace.rank[-1]) if len(trace.rank) else 0
             buzz = next((step for step, buzz in enumerate(trace.buzzes or ()) if buzz.buzz), None)
             ew = None if won is None else float(won[i, 0])
@@ -101,7 +101,7 @@ class Run:
     @property
     def traces(self) -> list[QuestionTrace]:
         """The traces of all questions, one per question."""
-        return list(self.opened.traces)
+        return list(self.read.traces)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -138,7 +138,7 @@ class Run:
             the question's source characters read, 0 to 1), guess (the best one, or empty), rank (of the answer,
             0: not among the guesses), score (of the buzzer) and buzz.
         """
-        traces = self.opened.traces
+        traces = self.read.traces
         table = frames().DataFrame(list(steps(traces)), columns=list(Step._fields))
         guesses = [step for trace in traces for step in trace.guesses or [()] * len(trace.emissions)]
         table.insert(4, "share", [share for trace in traces for share in trace.fraction.tolist()])
@@ -177,7 +177,7 @@ class Run:
         """
         from sqa.api.views import viewer
 
-        return viewer(self.opened, [self._index(id) for id in questions] or range(len(self.traces)), height)
+        return viewer(self.read, [self._index(id) for id in questions] or range(len(self.traces)), height)
 
     def plot_question(self, question: str, curve: str = "qanta2018", ax: Axes | None = None) -> Axes:
         """Draw the expected wins of an answer over the share of the source read, with the buzz.
@@ -214,11 +214,11 @@ class Run:
         """
         from sqa.api.views import plot_steps
 
-        return plot_steps(self.opened, self._index(question))
+        return plot_steps(self.read, self._index(question))
 
     def _index(self, question: str) -> int:
         """Return the index of a question."""
-        return self.opened.indices([question])[0]
+        return self.read.indices([question])[0]
 
     def errors(self) -> pandas.DataFrame:
         """Return the step-wise errors of the translations.
@@ -231,7 +231,7 @@ class Run:
         """
         from sqa.diagnose.findings import findings_of, table
 
-        frame = table(findings_of(self.opened)).to_frame()
+        frame = table(findings_of(self.read)).to_frame()
         # "Int64" keeps whole numbers even if some values are missing
         return frame.astype(dict.fromkeys(("rank_before", "rank_after"), "Int64"))
 

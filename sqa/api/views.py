@@ -21,7 +21,7 @@ from sqa.report.viewer import render
 from sqa.report.viewer_data import page_data
 
 if TYPE_CHECKING:
-    from sqa.pipeline import FinishedRun
+    from sqa.pipeline import RunFolder
     from sqa.report.plots import Axes
 
 
@@ -64,7 +64,7 @@ class Page:
         return Path(path)
 
 
-def viewer(opened: FinishedRun, questions: Sequence[int], height: int) -> Page:
+def viewer(opened: RunFolder, questions: Sequence[int], height: int) -> Page:
     """Return the viewer's page of some questions, given by their indices."""
     return Page(render(page_data([opened], list(questions))), height)
 
@@ -85,7 +85,7 @@ def plot_question(trace: QuestionTrace, curve: str, ax: Axes | None) -> Axes:
     return ax
 
 
-def plot_steps(opened: FinishedRun, index: int) -> Axes:
+def plot_steps(opened: RunFolder, index: int) -> Axes:
     """Draw a question of a run word by word; return the axes of log MRR."""
     with style(to_files=False):
         figure = draw_steps(opened.traces[index], errors_of(opened)[index], opened.config.name)

@@ -12,7 +12,7 @@ from sqa.core.registry import SCORERS
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import WordScorer, load_detector
 from sqa.diagnose.step_errors import KINDS, TARGET, Finding, StepErrors, ranked, step_errors
-from sqa.pipeline import FinishedRun, open_run
+from sqa.pipeline import RunFolder, open_run
 from sqa.results import Table, show
 
 HEADER = tuple(
@@ -53,7 +53,7 @@ def main(
 
 
 def findings_of(
-    run: FinishedRun,
+    run: RunFolder,
     questions: Collection[str] = (),
     kinds: Collection[str] = (),
     detector: str = UNSCORED,
@@ -69,7 +69,7 @@ def findings_of(
     return ranked(finding for finding in found if not kinds or finding.kind in kinds)
 
 
-def errors_of(run: FinishedRun, detector: str = UNSCORED) -> list[StepErrors]:
+def errors_of(run: RunFolder, detector: str = UNSCORED) -> list[StepErrors]:
     """Return the errors of each question; the arguments are those of `findings_of`."""
     if run.config.guesser is None:
         raise ConfigError(
@@ -106,7 +106,7 @@ def _scorer(detector: str, pair: str) -> tuple[WordScorer | None, str]:
     return scorer, name
 
 
-def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:
+def summary(run: RunFolder, findings: Sequence[Finding]) -> list[str]:
     """Return one line per kind of finding: numbers of findings and questions, and the log MRR lost at the findings."""
     lines = []
     for kind in KINDS:

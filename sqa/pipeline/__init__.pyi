@@ -20,7 +20,6 @@ from sqa.pipeline.engine import fingerprint_of as fingerprint_of
 from sqa.pipeline.engine import run as run
 from sqa.pipeline.engine import stream as stream
 from sqa.pipeline.export import question_texts as question_texts
-from sqa.pipeline.folder import FinishedRun as FinishedRun
 from sqa.pipeline.folder import RunFolder as RunFolder
 from sqa.pipeline.folder import open_run as open_run
 from sqa.pipeline.folder import read as read

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -36,16 +37,20 @@ class _Summary(Struct):
     stages: dict[str, Key] = {}  # msgspec copies the default
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunFolder:
-    """A run's folder as returned by `read`; `open` loads its traces."""
+    """A run's folder as returned by `read`.
+
+    Questions and traces come from the store beside the folder when they are needed; no model is loaded, and nothing is
+    computed.
+    """
 
     folder: Path
     config: RunConfig
     dataset: str  # fingerprint of the questions
     signatures: dict[str, str]  # metric -> its own signature; only metrics with a value
     stats: dict[str, np.ndarray]  # metric -> array of shape (questions, d)
-    questions: tuple[str, ...]  # ids, in order
+    ids: tuple[str, ...]  # ids of the questions, in order
     refusals: dict[str, str] = field(default_factory=dict)  # metric -> reason for a missing value
     stages: dict[str, str] = field(default_factory=dict)  # stage -> store key
     settings: dict[str, str] = field(default_factory=dict)  # the rest of every signature (`saving.signed`)
@@ -59,17 +64,35 @@ class RunFolder:
             raise DataError(f"{self.folder / REPORT}: has no line {EMPTY_SENTENCES}; run the config again")
         return counts
 
-    def open(self) -> FinishedRun:
-        """Return questions and traces from the store beside the folder; load no models and compute nothing.
+    @cached_property
+    def questions(self) -> list[Question]:
+        """The questions.  Raises DataError if the store lacks them."""
+        return self._store.kept(self.dataset)
+
+    @cached_property
+    def traces(self) -> Traces:
+        """The traces, read from the store block by block.
 
         Raises DataError if the store lacks the questions or the run's stages, or has a different schema.
         """
         if "translate" not in self.stages:
             raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
-        store = Store(self.folder.resolve().parent)
-        questions = store.kept(self.dataset)
-        stages = {name: store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
-        return FinishedRun(self.folder, self.config, questions, Traces(store, blocks_of(questions, BLOCK_SIZE), stages))
+        stages = {name: self._store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
+        return Traces(self._store, blocks_of(self.questions, BLOCK_SIZE), stages)
+
+    @property
+    def _store(self) -> Store:
+        return Store(self.folder.resolve().parent)
+
+    def indices(self, wanted: Collection[str], option: str = "") -> list[int]:
+        """Return the indices of the questions with these ids (none: all), in order.
+
+        Raises ConfigError, whose message begins with `option`, for an unknown id.
+        """
+        for id in wanted:
+            if id not in self.ids:
+                raise ConfigError(f"{option}{id!r} is not a question of {self.folder}{did_you_mean(id, self.ids)}")
+        return [index for index, id in enumerate(self.ids) if not wanted or id in wanted]
 
 
 def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
@@ -97,27 +120,6 @@ def _report_row(line: str) -> Row:
     if not all(math.isfinite(number) for number in (row.value, row.low, row.high) if number is not None):
         raise ValueError(f"{row.metric}: no finite number")
     return replace(row, value=int(row.value)) if row.value is not None and row.unit in COUNTED else row
-
-
-@dataclass(frozen=True)
-class FinishedRun:
-    """A finished run with its questions and traces."""
-
-    folder: Path
-    config: RunConfig
-    questions: list[Question]
-    traces: Traces  # read from the store block by block
-
-    def indices(self, wanted: Collection[str], option: str = "") -> list[int]:
-        """Return the indices of the questions with these ids (none: all), in order.
-
-        Raises ConfigError, whose message begins with `option`, for an unknown id.
-        """
-        ids = [question.id for question in self.questions]
-        for id in wanted:
-            if id not in ids:
-                raise ConfigError(f"{option}{id!r} is not a question of {self.folder}{did_you_mean(id, ids)}")
-        return [index for index, id in enumerate(ids) if not wanted or id in wanted]
 
 
 def read(folder: Path) -> RunFolder:
@@ -163,6 +165,8 @@ def _bytes_of(path: Path, digests: Mapping[str, str]) -> bytes:
     return data
 
 
-def open_run(folder: Path) -> FinishedRun:
-    """Return the run that `sqa run` wrote to `folder`: `read`, then `RunFolder.open`."""
-    return read(folder).open()
+def open_run(folder: Path) -> RunFolder:
+    """Return the run that `sqa run` wrote to `folder`, after a check that the store has its traces."""
+    run = read(folder)
+    _ = run.traces
+    return run

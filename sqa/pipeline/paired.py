@@ -14,7 +14,6 @@ from sqa.core import QUALITY, ConfigError, Floats, NotComputable, bootstrap_many
 from sqa.core.differences import compare_levels, compare_many
 from sqa.metrics.quality.text_metric import saved
 from sqa.pipeline.config import PARTS, to_mapping
-from sqa.pipeline.engine import RunResult
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.saving import RESAMPLES, signed
 from sqa.results import Row, Table, defined, row_of
@@ -35,11 +34,6 @@ class ComparisonRow:
     p: float
     n: int
     signature: str
-
-
-def scored(result: RunResult) -> Scored:
-    """Return the metrics that could be computed for a run, with their statistics."""
-    return [(metric, result.stats[metric.name]) for metric in result.metrics if metric.name in result.stats]
 
 
 def intervals(
@@ -114,18 +108,15 @@ def compare_over(
     questions.
     """
     levels = over.split(",")
-    parts_of = [[to_mapping(getattr(run.config, part)) for part in PARTS] for run in given]
-    known = {
-        f"{part}.{key}" for parts in parts_of for part, keys in zip(PARTS, parts, strict=True) for key in keys or ()
-    }
+    parts_of = [{part: to_mapping(getattr(run.config, part)) for part in PARTS} for run in given]
+    known = {f"{part}.{key}" for parts in parts_of for part, keys in parts.items() for key in keys or ()}
     if unknown := set(levels) - {QUESTIONS, *LEVELS, *known}:
         level, options = min(unknown), f"{QUESTIONS}, {', '.join(LEVELS)}, or a key such as translator.model"
         raise ConfigError(f"--over: {level!r} is not a level{did_you_mean(level, list(known))}; known: {options}")
     taken = [LEVELS.get(level) or partial(_pop, level) for level in levels if level != QUESTIONS]
     systems: dict[str, dict[tuple[str, ...], RunFolder]] = {}
     check_same_questions(given)
-    for run in given:
-        parts = {part: to_mapping(getattr(run.config, part)) for part in PARTS}
+    for run, parts in zip(given, parts_of, strict=True):
         member = tuple(repr(take(parts)) for take in taken)
         systems.setdefault(repr(parts), {})[member] = run
     members = [[sorted(set(level)) for level in zip(*runs, strict=True)] for runs in systems.values()]
@@ -183,8 +174,8 @@ def check_same_questions(runs: Sequence[RunFolder]) -> None:
     """Raise ConfigError unless all runs have the same questions."""
     first = runs[0]
     for run in runs[1:]:
-        if (run.dataset, run.questions) != (first.dataset, first.questions):
-            sizes = " and ".join(f"{each.config.dataset.name}, {len(each.questions)}" for each in (first, run))
+        if (run.dataset, run.ids) != (first.dataset, first.ids):
+            sizes = " and ".join(f"{each.config.dataset.name}, {len(each.ids)}" for each in (first, run))
             raise ConfigError(f"{first.folder} and {run.folder}: not on the same questions ({sizes})")
 
 

@@ -14,7 +14,7 @@ import yaml
 
 from sqa.core import FULL, ConfigError, DataError, K, SqaError, holm, in_a_line
 from sqa.core.own import short
-from sqa.files import Store, digest
+from sqa.files import Stage, Store, digest
 from sqa.pipeline import ComparisonRow, RunFolder, paired, saving
 from sqa.pipeline import folder as runs
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
@@ -47,14 +47,6 @@ def over_trainings(cell: tuple[str, ...], rows: Sequence[Row]) -> Row:
     return replace(rows[0], cell=cell, value=mean, low=mean - spread, high=mean + spread, signature=signature)
 
 
-class Component(NamedTuple):
-    """The component that computed a stage, from the store."""
-
-    stage: str
-    implementation: str  # "module:attribute"
-    fingerprint: str  # 64 hex digits: weights, code version and config
-
-
 @dataclass(frozen=True, slots=True)
 class Reported:
     """One finished run, read back.  Nothing is computed and no model is loaded."""
@@ -64,13 +56,13 @@ class Reported:
     rows: dict[str, Row]  # by metric, in the report's order
     refusals: dict[str, str]  # metric -> reason for its missing value
     digits: dict[str, int]  # metric -> decimal places, only for metrics with a value
-    components: tuple[Component, ...]
+    stages: tuple[Stage, ...]  # from the store, without that of the scores
     gaps: tuple[Gap, ...]  # values missing from the run's folder
 
     @property
     def questions(self) -> tuple[str, tuple[str, ...]]:
         """Key of the run's questions, equal for runs on the same questions."""
-        return self.saved.dataset, self.saved.questions
+        return self.saved.dataset, self.saved.ids
 
     @property
     def k(self) -> K | None:
@@ -156,10 +148,10 @@ def _read(folder: Path, label: str) -> Reported:
     rows = saved.report
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: in_a_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
-    components, gaps = _components(saved, label)
+    stages, gaps = _stages(saved, label)
     if why := doubt(saved):
         gaps.append(Gap("calibrated answers", (label,), why))
-    return Reported(label, saved, rows, refusals, _digits(saved), components, tuple(gaps))
+    return Reported(label, saved, rows, refusals, _digits(saved), stages, tuple(gaps))
 
 
 def doubt(saved: RunFolder) -> str:
@@ -184,17 +176,16 @@ def _reason(row: Row) -> str:
     return reason if reason != row.signature else "undefined on these questions"
 
 
-def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
-    """Return the component of each stage from the store beside the run, and a gap for each missing one."""
-    store, components, gaps = Store(saved.folder.resolve().parent), [], []
+def _stages(saved: RunFolder, label: str) -> tuple[tuple[Stage, ...], list[Gap]]:
+    """Return the stages from the store beside the run, and a gap for each missing one."""
+    store, stages, gaps = Store(saved.folder.resolve().parent), [], []
     for name in (name for name in saved.stages if name != "score"):  # the report lists the metrics' signatures instead
         try:
-            stage = store.stage(name, saved.stages[name])
-            components.append(Component(name, stage.implementation, stage.fingerprint))
+            stages.append(store.stage(name, saved.stages[name]))
         except DataError:
             why = "the store beside the run no longer has this stage, or its manifest is damaged"
             gaps.append(Gap(f"fingerprint of {name}", (label,), why))
-    return tuple(components), gaps
+    return tuple(stages), gaps
 
 
 # ---------------------------------------------------------------------------------------------- parts, settings

@@ -26,7 +26,7 @@ from sqa.core.differences import DIFFERING
 from sqa.files import dump_yaml, write_text
 from sqa.metrics import TARGETS
 from sqa.pipeline import COUNTED, RESAMPLES, ComparisonRow, to_mapping
-from sqa.report.data import Component, Gap, Reported, changes, compared, described, groups_of, read_runs
+from sqa.report.data import Gap, Reported, changes, compared, described, groups_of, read_runs
 from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain, templates
 from sqa.report.plots import Drawn
@@ -129,7 +129,7 @@ def _template(reported: Sequence[Reported]) -> Template:
 
 def _questions(run: Reported) -> str:
     """Return a question set as a heading: its name and its size."""
-    dataset, n = run.saved.config.dataset, len(run.saved.questions)
+    dataset, n = run.saved.config.dataset, len(run.saved.ids)
     limited = "" if dataset.limit is None else f" (at most the first {dataset.limit})"
     return f"{plain(Path(dataset.name).name)}, {n} question{'s' * (n != 1)}{limited}"
 
@@ -212,10 +212,9 @@ def _signatures(reported: Sequence[Reported]) -> list[tuple[str, str, list[str]]
     """Return each signature once, with its metric, and with its runs if their signatures differ."""
     by_metric: dict[str, dict[str, list[str]]] = {}  # metric -> signature -> runs
     for run in reported:
-        for metric in (
-            name for name, row in run.rows.items() if name in run.saved.signatures and row.value is not None
-        ):
-            by_metric.setdefault(metric, {}).setdefault(run.rows[metric].signature, []).append(run.label)
+        for metric, row in run.rows.items():
+            if metric in run.saved.signatures and row.value is not None:
+                by_metric.setdefault(metric, {}).setdefault(row.signature, []).append(run.label)
     return [
         (metric, signature, runs if len(signatures) > 1 else [])
         for metric, signatures in by_metric.items()
@@ -223,11 +222,11 @@ def _signatures(reported: Sequence[Reported]) -> list[tuple[str, str, list[str]]
     ]
 
 
-def _components(reported: Sequence[Reported]) -> list[tuple[Component, list[str]]]:
-    """Return the components by stage, with the runs that used them."""
-    runs_of: dict[Component, list[str]] = {}
+def _components(reported: Sequence[Reported]) -> list[tuple[tuple[str, str, str], list[str]]]:
+    """Return stage, implementation and fingerprint of each component, by stage, with the runs that used it."""
+    runs_of: dict[tuple[str, str, str], list[str]] = {}
     for run in reported:
-        for component in run.components:
-            runs_of.setdefault(component, []).append(run.label)
-    order = list(dict.fromkeys(c.stage for c in runs_of))
-    return sorted(runs_of.items(), key=lambda item: order.index(item[0].stage))
+        for stage in run.stages:
+            runs_of.setdefault((stage.name, stage.implementation, stage.fingerprint), []).append(run.label)
+    order = list(dict.fromkeys(stage for stage, _, _ in runs_of))
+    return sorted(runs_of.items(), key=lambda item: order.index(item[0][0]))

@@ -18,7 +18,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sqa.files import write_text
-from sqa.pipeline import FinishedRun, read
+from sqa.pipeline import RunFolder, open_run
 from sqa.pipeline.paired import check_same_questions
 from sqa.report.data import check_distinct
 from sqa.report.html import page_file, source_hash, templates
@@ -51,12 +51,12 @@ def main(runs: Sequence[Path], output: Path | None = None, questions: Collection
     show_lines(output)
 
 
-def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
+def open_runs(folders: Sequence[Path]) -> list[RunFolder]:
     """Return the runs.  Raises ConfigError if a folder is named twice or if the runs have different questions."""
     check_distinct(folders)
-    saved = [read(folder) for folder in folders]
-    check_same_questions(saved)
-    return [run.open() for run in saved]
+    runs = [open_run(folder) for folder in folders]
+    check_same_questions(runs)
+    return runs
 
 
 def render(data: dict[str, Any]) -> str:
