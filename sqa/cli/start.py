@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated
 
@@ -110,15 +110,9 @@ def _packages() -> Iterator[Row]:
     if not extras:
         yield "packages", "n/a", "sqa runs from a folder that is not installed; see pyproject.toml"
     for extra, wanted in sorted(extras.items()):
-        absent = [f"lacks {name}" for name, below in wanted if not too_new(below) and not _installed(name)]
+        needed = [name for name, below in wanted if not too_new(below)]
+        absent = [f"lacks {name}" for name in needed if not any(distributions(name=name))]
         yield f"[{extra}]", "no" if absent else "yes", ", ".join(absent) or "all there"
-
-
-def _installed(name: str) -> bool:
-    try:
-        return bool(version(name))
-    except PackageNotFoundError:
-        return False
 
 
 # ------------------------------------------------------------------------------------------------ data files
