@@ -208,7 +208,7 @@ class Experiment:
             translator = _mapping(entry.translator)
             if entry.k:
                 yield entry
-            elif self.k and _has_k(translator):
+            elif self.k and "k" in keys(TRANSLATORS.config_class(str(translator.get("name")))):
                 yield from (replace(entry, translator={**translator, "k": k}, k=k) for k in self.k)
             else:
                 yield replace(entry, k=translator.get("k", NO_K))
@@ -560,10 +560,6 @@ def _labels(parts: Sequence[Part | Entry]) -> list[str]:
         name if names.count(name) == 1 else " ".join(str(value) for value in mapping.values())
         for name, mapping in zip(names, mappings, strict=True)
     ]
-
-
-def _has_k(translator: Mapping[str, Any]) -> bool:
-    return "k" in keys(TRANSLATORS.config_class(str(translator.get("name"))))
 
 
 def _bundled_buzzer(guesser: Mapping[str, Any]) -> dict[str, str]:

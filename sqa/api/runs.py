@@ -13,6 +13,8 @@ from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sqa.core import NotComputable, config_file, part_names, set_for, total
 from sqa.core.own import GIVEN
 from sqa.files import Store
@@ -158,9 +160,12 @@ class Run:
         Raises:
             TraceError: If no guesser ran.
         """
-        from sqa.api.views import over_source
+        from sqa.report.figures import log_ranks_at, wins_at
 
-        return frames().DataFrame(over_source(self.traces, points)).set_index("share")
+        shares = np.arange(1, points + 1) / points
+        logs = np.mean([log_ranks_at(trace, points) for trace in self.traces], axis=0)
+        wins = np.mean([wins_at(trace, points) for trace in self.traces], axis=0)
+        return frames().DataFrame({"share": shares, "log_rank": logs, "ew": wins}).set_index("share")
 
     def view(self, *questions: str, height: int = 720) -> Page:
         """Return the word-by-word viewer, which Jupyter shows inline.
