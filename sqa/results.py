@@ -271,17 +271,12 @@ class Table:
         """Return the width to which each column of sentences is wrapped, None for other columns."""
         columns = list(zip(*self.text, strict=True))
         widths = [max(map(len, column)) for column in columns]
-        long = [
-            width > NARROW and any(" " in cell for cell in column[1:])
-            for width, column in zip(widths, columns, strict=True)
-        ]
+        sentences = [any(" " in cell for cell in column[1:]) for column in columns]
+        long = [width > NARROW and spaced for width, spaced in zip(widths, sentences, strict=True)]
         if limit is None or not any(long):
             return [None] * len(widths)
-        free = (
-            limit
-            - len("  ") * (len(widths) - 1)
-            - sum(w for w, is_long in zip(widths, long, strict=True) if not is_long)
-        )
+        others = sum(width for width, is_long in zip(widths, long, strict=True) if not is_long)
+        free = limit - len("  ") * (len(widths) - 1) - others
         return [max(NARROW, free // sum(long)) if is_long else None for is_long in long]
 
     def to_tsv(self) -> str:

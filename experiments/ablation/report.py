@@ -147,7 +147,7 @@ def tables(frame: Frame, rows: Sequence[Result], panels: Panels) -> Iterator[str
     for contestant in unknown if panels.answers else ():
         answered = Frame(frame.columns, tuple(of_dataset.where(contestant=contestant)))
         yield from (f"Answered by {contestant}:", "", *table(answered, panels.answers), "")
-    questions = len(rows[0].saved.questions)
+    questions = len(rows[0].saved.ids)
     yield f"{questions} questions; intervals: 95% over questions; ±: one standard deviation over trainings."
     for guesser, pages in unknown.items():
         if pages is not None:

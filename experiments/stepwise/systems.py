@@ -19,7 +19,7 @@ from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
-from sqa.pipeline import FinishedRun, open_run
+from sqa.pipeline import RunFolder, open_run
 from sqa.pipeline.saving import SUMMARY
 from sqa.report import plots
 from sqa.report.steps import Beside, draw_steps
@@ -45,7 +45,7 @@ class Subject:
     dataset: str
     k: K
     guesser: str
-    run: FinishedRun
+    run: RunFolder
     errors: tuple[StepErrors, ...]  # one per question
     lines: tuple[Line, ...]
     human: tuple[Line, ...]  # lines of the human translation; empty if there are none
@@ -157,7 +157,7 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
 
 
 @lru_cache(maxsize=32)
-def opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
+def opened(folder: Path, aligned: bool, _: bytes) -> tuple[RunFolder, tuple[Line, ...], tuple[StepErrors, ...]]:
     """Return a run, its lines and, if `aligned`, its errors; the run's summary is part of the cache key."""
     run = open_run(folder)
     traces = list(run.traces)

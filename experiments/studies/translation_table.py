@@ -151,7 +151,7 @@ def rows_of(result: Result, test: SetConfig, config: TableConfig) -> Iterator[Ro
     yield from intervals(cell, given, config.resamples, config.seed)
     pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.run.traces)
     odd = zip(SHARES, shares([pair for of_trace in pairs for pair in of_trace]), strict=True)
-    yield from (Row(cell, name, share, n=len(result.saved.questions), unit="share") for name, share in odd)
+    yield from (Row(cell, name, share, n=len(result.saved.ids), unit="share") for name, share in odd)
 
 
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:

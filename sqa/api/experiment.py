@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ import numpy as np
 from sqa.api.runs import Run
 from sqa.core import DATA, FULL, TRANSLATORS, ConfigError, Floats, K, code_of, did_you_mean, part_names, set_for
 from sqa.core.differences import compare_levels, interval_over_levels
+from sqa.core.schema import keys
 from sqa.data.datasets import load_questions
 from sqa.pipeline import RESAMPLES, RunConfig, RunFolder, intervals, paired, run_all, run_from_mapping, to_mapping
 from sqa.pipeline.overrides import named
@@ -208,7 +208,7 @@ class Experiment:
             translator = _mapping(entry.translator)
             if entry.k:
                 yield entry
-            elif self.k and _has_k(translator):
+            elif self.k and "k" in keys(TRANSLATORS.config_class(str(translator.get("name")))):
                 yield from (replace(entry, translator={**translator, "k": k}, k=k) for k in self.k)
             else:
                 yield replace(entry, k=translator.get("k", NO_K))
@@ -285,7 +285,7 @@ class Result:
         """The run."""
         return Run(self.saved.folder)
 
-    @cached_property
+    @property
     def report(self) -> dict[str, Row]:
         """Rows of the run's report by metric, to six digits, including counts and metrics without a value."""
         return self.saved.report
@@ -518,8 +518,7 @@ class Results(tuple[Result, ...]):
             if ax is None:
                 _, [[ax]] = canvas((COLUMN, 2.6))
             draw(ax, Panel("", drawn, getattr(self._metric(metric), "label", metric)), distinct(len(drawn)))
-            ax.set_xlabel("k (source words read first)")
-            ax.set_ylim(bottom=0)
+            ax.set(xlabel="k (source words read first)", ylim=(0, None))
             if rows:
                 ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3)
         return ax
@@ -561,11 +560,6 @@ def _labels(parts: Sequence[Part | Entry]) -> list[str]:
         name if names.count(name) == 1 else " ".join(str(value) for value in mapping.values())
         for name, mapping in zip(names, mappings, strict=True)
     ]
-
-
-def _has_k(translator: Mapping[str, Any]) -> bool:
-    options = {field.name for field in dataclasses.fields(TRANSLATORS.config_class(str(translator.get("name"))))}
-    return "k" in options
 
 
 def _bundled_buzzer(guesser: Mapping[str, Any]) -> dict[str, str]:

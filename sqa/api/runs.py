@@ -13,10 +13,12 @@ from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from sqa.core import ConfigError, NotComputable, config_file, did_you_mean, part_names, set_for, total
+import numpy as np
+
+from sqa.core import NotComputable, config_file, part_names, set_for, total
 from sqa.core.own import GIVEN
 from sqa.files import Store
-from sqa.pipeline import ComparisonRow, Override, engine, load_with, make_ahead, paired, saving
+from sqa.pipeline import ComparisonRow, engine, load_with, make_ahead, paired, saving
 from sqa.pipeline import folder as folders
 from sqa.pipeline.config import PARTS, RunConfig, to_mapping
 from sqa.pipeline.export import Step, steps
@@ -60,14 +62,14 @@ class Run:
         """The contents of the run's folder."""
         return folders.read(self.folder)
 
-    @cached_property
-    def opened(self) -> folders.FinishedRun:
-        """The run's questions and traces."""
-        return self.read.open()
+    @property
+    def opened(self) -> folders.RunFolder:
+        """The run's folder, with its questions and traces."""
+        return self.read
 
     def hold(self) -> None:
         """Read the folder now, so that a later run in it does not change this one; traces are stored by their keys."""
-        _ = self.read, self.rows
+        _ = self.read
 
     @property
     def name(self) -> str:
@@ -89,7 +91,7 @@ class Run:
         """
         won = self.read.stats.get("ew")
         rows = []
-        for i, trace in enumerate(self.opened.traces):
+        for i, trace in enumerate(self.read.traces):
             rank = None if trace.guesses is None else int(trace.rank[-1]) if len(trace.rank) else 0
             buzz = next((step for step, buzz in enumerate(trace.buzzes or ()) if buzz.buzz), None)
             ew = None if won is None else float(won[i, 0])
@@ -101,7 +103,7 @@ class Run:
     @property
     def traces(self) -> list[QuestionTrace]:
         """The traces of all questions, one per question."""
-        return list(self.opened.traces)
+        return list(self.read.traces)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -114,7 +116,7 @@ class Run:
                 continue
         return values
 
-    @cached_property
+    @property
     def rows(self) -> dict[str, Row]:
         """The rows of report.tsv by metric, to six digits."""
         return self.read.report
@@ -138,7 +140,7 @@ class Run:
             the question's source characters read, 0 to 1), guess (the best one, or empty), rank (of the answer,
             0: not among the guesses), score (of the buzzer) and buzz.
         """
-        traces = self.opened.traces
+        traces = self.read.traces
         table = frames().DataFrame(list(steps(traces)), columns=list(Step._fields))
         guesses = [step for trace in traces for step in trace.guesses or [()] * len(trace.emissions)]
         table.insert(4, "share", [share for trace in traces for share in trace.fraction.tolist()])
@@ -158,9 +160,12 @@ class Run:
         Raises:
             TraceError: If no guesser ran.
         """
-        from sqa.api.views import over_source
+        from sqa.report.figures import log_ranks_at, wins_at
 
-        return frames().DataFrame(over_source(self.traces, points)).set_index("share")
+        shares = np.arange(1, points + 1) / points
+        logs = np.mean([log_ranks_at(trace, points) for trace in self.traces], axis=0)
+        wins = np.mean([wins_at(trace, points) for trace in self.traces], axis=0)
+        return frames().DataFrame({"share": shares, "log_rank": logs, "ew": wins}).set_index("share")
 
     def view(self, *questions: str, height: int = 720) -> Page:
         """Return the word-by-word viewer, which Jupyter shows inline.
@@ -177,7 +182,7 @@ class Run:
         """
         from sqa.api.views import viewer
 
-        return viewer(self.opened, [self._index(id) for id in questions] or range(len(self.traces)), height)
+        return viewer(self.read, [self._index(id) for id in questions] or range(len(self.traces)), height)
 
     def plot_question(self, question: str, curve: str = "qanta2018", ax: Axes | None = None) -> Axes:
         """Draw the expected wins of an answer over the share of the source read, with the buzz.
@@ -214,14 +219,11 @@ class Run:
         """
         from sqa.api.views import plot_steps
 
-        return plot_steps(self.opened, self._index(question))
+        return plot_steps(self.read, self._index(question))
 
     def _index(self, question: str) -> int:
         """Return the index of a question."""
-        ids = [trace.question.id for trace in self.opened.traces]
-        if question not in ids:
-            raise ConfigError(f"{question!r} is not a question of {self.folder}{did_you_mean(question, ids)}")
-        return ids.index(question)
+        return self.read.indices([question])[0]
 
     def errors(self) -> pandas.DataFrame:
         """Return the step-wise errors of the translations.
@@ -234,7 +236,7 @@ class Run:
         """
         from sqa.diagnose.findings import findings_of, table
 
-        frame = table(findings_of(self.opened)).to_frame()
+        frame = table(findings_of(self.read)).to_frame()
         # "Int64" keeps whole numbers even if some values are missing
         return frame.astype(dict.fromkeys(("rank_before", "rank_after"), "Int64"))
 
@@ -297,7 +299,7 @@ def run(
             GIVEN[name], keys[kind] = keys[kind], name
             discarded.callback(GIVEN.pop, name)
         folder = Path(discarded.enter_context(TemporaryDirectory(prefix="sqa-")) if objects else runs)
-        overrides = [Override(key, to_mapping(value)) for key, value in keys.items()]
+        overrides = {key: to_mapping(value) for key, value in keys.items()}
         if isinstance(config, Mapping):
             wanted = overridden(config, str(config.get("name", "run")), overrides, "config", None)
         else:

@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sqa.core import QuestionTrace
 from sqa.diagnose.findings import errors_of
 from sqa.files import write_text
 from sqa.metrics.qa import curve_named
-from sqa.report.figures import log_ranks_at, wins_at
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, style
 from sqa.report.steps import draw_steps
 from sqa.report.viewer import render
 from sqa.report.viewer_data import page_data
 
 if TYPE_CHECKING:
-    from sqa.pipeline import FinishedRun
+    from sqa.pipeline import RunFolder
     from sqa.report.plots import Axes
 
 
@@ -64,7 +61,7 @@ class Page:
         return Path(path)
 
 
-def viewer(opened: FinishedRun, questions: Sequence[int], height: int) -> Page:
+def viewer(opened: RunFolder, questions: Sequence[int], height: int) -> Page:
     """Return the viewer's page of some questions, given by their indices."""
     return Page(render(page_data([opened], list(questions))), height)
 
@@ -85,17 +82,9 @@ def plot_question(trace: QuestionTrace, curve: str, ax: Axes | None) -> Axes:
     return ax
 
 
-def plot_steps(opened: FinishedRun, index: int) -> Axes:
+def plot_steps(opened: RunFolder, index: int) -> Axes:
     """Draw a question of a run word by word; return the axes of log MRR."""
     with style(to_files=False):
         figure = draw_steps(opened.traces[index], errors_of(opened)[index], opened.config.name)
     axes: Axes = figure.axes[0]
     return axes
-
-
-def over_source(traces: Sequence[QuestionTrace], points: int) -> dict[str, np.ndarray]:
-    """Return means over questions of log rank and EW at `points` shares of the source, arrays of shape (points,)."""
-    logs = [log_ranks_at(trace, points) for trace in traces]
-    wins = [wins_at(trace, points) for trace in traces]
-    shares = np.arange(1, points + 1) / points
-    return {"share": shares, "log_rank": np.mean(logs, axis=0), "ew": np.mean(wins, axis=0)}

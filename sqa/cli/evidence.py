@@ -29,7 +29,7 @@ from sqa.cli.options import (
     option,
     say,
 )
-from sqa.core import ConfigError, Registry, SqaError, config_file
+from sqa.core import ConfigError, Registry, SqaError, config_file, in_a_line
 from sqa.core.own import located
 from sqa.results import show, show_lines
 
@@ -113,7 +113,7 @@ def _reproduce(item: str, config: Path | None, runs: Path) -> None:
         try:
             _make(name, Path("configs", file), runs)
         except (SqaError, OSError, ImportError) as error:  # the other items can still be made
-            missing[name] = " ".join(str(error).split())
+            missing[name] = in_a_line(error)
         except typer.Exit as end:  # the item has printed the reason
             missing[name] = f"ended with exit code {end.exit_code}"
         if name in missing:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -30,10 +29,6 @@ from sqa.cli.options import (
 from sqa.cli.runs import set_threads
 from sqa.results import Frame, Table, show, show_lines
 
-if TYPE_CHECKING:
-    from sqa.pipeline import Override
-    from sqa.pipeline import RunFolder as Folder
-
 finished_app = typer.Typer(**SETTINGS)
 
 Axes = Annotated[list[str], argument("KEY=VALUE,VALUE...", "Values to combine: k=3,6,9 guesser=bm25,gru.")]
@@ -54,42 +49,25 @@ def sweep(
     from sqa.pipeline import overrides as keys
     from sqa.pipeline import run_all, scheduled
 
-    combinations = keys.grid(config, keys.parsed_axes(axes))
-    configs = [config for _, config in combinations]
-    say(f"{len(combinations)} runs")
+    given = keys.parsed_axes(axes)
+    chosen, configs = zip(*keys.grid(config, given), strict=True)
+    say(f"{len(configs)} runs")
     with scheduled(scheduler, runs, store):
         swept = run_all(configs, runs, workers=workers)
     for result in swept:
         say(*(f"{result.folder}: {name}: no value: {reason}" for name, reason in result.refusals.items()))
-    chosen = [overrides for overrides, _ in combinations]
+    folders, reports = [str(result.folder) for result in swept], [result.report for result in swept]
     objects = [
-        {
-            "run": str(result.folder),
-            "keys": {override.key: override.value for override in overrides},
-            "report": Frame((), tuple(result.report.values())).table().to_objects(),
-        }
-        for overrides, result in zip(chosen, swept, strict=True)
+        {"run": folder, "keys": values, "report": Frame((), tuple(report.values())).table().to_objects()}
+        for folder, values, report in zip(folders, chosen, reports, strict=True)
     ]
-    show(_side_by_side(chosen, swept), objects)
-
-
-def _value(override: Override) -> str:
-    return str(override).partition("=")[2]
-
-
-def _side_by_side(chosen: Sequence[Sequence[Override]], swept: Sequence[Folder]) -> Table:
-    """Return one line per run, with its folder, a column per varied key, and a column per metric."""
-    by_key: dict[str, set[str]] = {}
-    for override in (override for overrides in chosen for override in overrides):
-        by_key.setdefault(override.key, set()).add(_value(override))
-    keys = [key for key, values in by_key.items() if len(values) > 1]
-    reports = [folder.report for folder in swept]
+    varied = [key for key, values in given.items() if len(values) > 1]
     metrics = list(dict.fromkeys(metric for report in reports for metric in report))
     rows = []
-    for overrides, folder, report in zip(chosen, swept, reports, strict=True):
-        values = [_value(override) for override in overrides if override.key in keys]
-        rows.append([str(folder.folder), *values, *(report[m].value if m in report else None for m in metrics)])
-    return Table(["run", *keys, *metrics], rows)
+    for folder, values, report in zip(folders, chosen, reports, strict=True):
+        numbers = [report[metric].value if metric in report else None for metric in metrics]
+        rows.append([folder, *(keys.in_yaml(values[key]) for key in varied), *numbers])
+    show(Table(["run", *varied, *metrics], rows), objects)
 
 
 @finished_app.command()
@@ -111,9 +89,9 @@ def compare(
 
     if over != "questions":
         return show(paired.compare_over([folders.read(run) for run in runs], over, resamples, metrics or ()))
-    pairs, notes = data.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
+    table, notes = data.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     say(*notes)
-    show(data.table_of(pairs, len(runs) > 2))
+    show(table)
 
 
 @finished_app.command()

@@ -33,17 +33,7 @@ def run(
     until: Until = "score",
 ) -> None:
     """Translate, guess, buzz and score; write a run's folder and print its report."""
-    result = _run(config, overrides, runs, limit, until, workers)
-    if until == "score":
-        _finish(result, runs)
-    else:
-        _show_stages(result)
-
-
-def _run(
-    path: Path, overrides: list[str] | None, runs: Path, limit: int | None, until: str, workers: int | None
-) -> RunResult:
-    set_threads(path, overrides or ())
+    set_threads(config, overrides or ())
     from sqa.files import Store
     from sqa.pipeline import engine
 
@@ -52,7 +42,12 @@ def _run(
 
         make_ahead(work, given, progress, workers)
 
-    return engine.run(_load(path, overrides, limit), Store(runs), until=until, ahead=None if workers == 1 else ahead)
+    loaded = _load(config, overrides, limit)
+    result = engine.run(loaded, Store(runs), until=until, ahead=None if workers == 1 else ahead)
+    if until == "score":
+        _finish(result, runs)
+    else:
+        _show_stages(result)
 
 
 def set_threads(path: Path, words: Sequence[str]) -> None:

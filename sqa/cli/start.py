@@ -1,4 +1,4 @@
-"""Commands `sqa init` (a folder to start from), `sqa doctor` (the state of this machine) and `sqa config`."""
+"""Commands `sqa init` (a folder to start from), `sqa doctor` (the state of this machine), `sqa config`, `sqa data`."""
 
 import json
 import os
@@ -7,14 +7,14 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sqa import __version__
-from sqa.cli.options import SETTINGS, argument
+from sqa.cli.options import SETTINGS, argument, say
 from sqa.core import ROOT, ConfigError, cache_dir
 from sqa.core.packages import requirements, too_new
 from sqa.core.paths import PACKAGE
@@ -22,6 +22,9 @@ from sqa.results import Table, show, show_lines
 
 start_app = typer.Typer(**SETTINGS)
 config_app = typer.Typer(help="List the keys of configs, or print their JSON Schema.", **SETTINGS)
+data_app = typer.Typer(help="List, download and check data files.", **SETTINGS)
+
+Names = Annotated[list[str] | None, argument("[NAME]...", "Names of files.  Default: all.")]
 
 PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
 # commands in the files of `sqa init`
@@ -107,12 +110,52 @@ def _packages() -> Iterator[Row]:
     if not extras:
         yield "packages", "n/a", "sqa runs from a folder that is not installed; see pyproject.toml"
     for extra, wanted in sorted(extras.items()):
-        absent = [f"lacks {name}" for name, below in wanted if not too_new(below) and not _installed(name)]
+        needed = [name for name, below in wanted if not too_new(below)]
+        absent = [f"lacks {name}" for name in needed if not any(distributions(name=name))]
         yield f"[{extra}]", "no" if absent else "yes", ", ".join(absent) or "all there"
 
 
-def _installed(name: str) -> bool:
-    try:
-        return bool(version(name))
-    except PackageNotFoundError:
-        return False
+# ------------------------------------------------------------------------------------------------ data files
+
+
+@data_app.command("list")
+def data_list() -> None:
+    """List the files of the manifest and whether a local copy exists."""
+    from sqa.data import download
+
+    header = ("name", "here", "bytes", "records", "licence", "home")
+    rows = [
+        (e.name, "yes" if download.where(e.name) else "no", e.size, e.records, e.licence, e.home or e.how or "")
+        for e in download.entries()
+    ]
+    show(Table(header, rows))
+
+
+@data_app.command("fetch")
+def data_fetch(names: Names = None) -> None:
+    """Download files from the mirror or their public source.
+
+    The sha256 of each file is checked.
+    """
+    from sqa.data import download
+
+    wanted = names or [e.name for e in download.entries() if e.home or download.where(e.name)]
+    show(Table(("name", "path"), [(name, download.path_of(name)) for name in wanted]))
+
+
+@data_app.command("verify")
+def data_verify(names: Names = None) -> None:
+    """Compare every copy with the manifest.
+
+    The exit code is 3 if a file is wrong, or if a named file is missing.
+    """
+    from sqa.data import download
+
+    statuses = download.verify(names or None)
+    header = ("name", "state", "path", "message")
+    rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in statuses]
+    show(Table(header, rows))
+    bad = [s for s in statuses if s.state == "wrong" or (names and s.state != "ok")]
+    say(*(f"{status.entry.name}: {status.message}" for status in bad))
+    if bad:
+        raise typer.Exit(3)

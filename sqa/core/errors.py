@@ -127,7 +127,7 @@ class RemoteProtocolError(SqaError):
     """A remote program broke the protocol or ended; the message quotes its output."""
 
 
-def in_a_line(error: SqaError) -> str:
+def in_a_line(error: object) -> str:
     """Return an error's text without line breaks."""
     return " ".join(str(error).split())
 

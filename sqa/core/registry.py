@@ -304,7 +304,7 @@ COMMANDS = Registry(  # an entry names a typer.Typer: the group of this name, or
         **dict.fromkeys(("ablation", "reproduce", "correlate", "report", "latency"), "sqa.cli.evidence:evidence_app"),
         **dict.fromkeys(("diagnose", "view"), "sqa.cli.evidence:evidence_app"),
         "results": "sqa.cli.evidence:results_app",
-        "data": "sqa.cli.data:data_app",
+        "data": "sqa.cli.start:data_app",
         "train": "sqa.cli.train:train_app",
     },
 )

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from msgspec import MsgspecError, convert, to_builtins
@@ -57,28 +57,6 @@ class Alignment:
     evidence: Evidence | None = None  # None: the aligner provides none
 
 
-class Aligner(Protocol):
-    """Interface of a word aligner, as used by sqa/diagnose/step_errors.py."""
-
-    pair: str  # "es-en": source and target language, ISO 639-1
-
-    def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
-        """Return one alignment per pair of source and target words; a pair with an empty side has no links."""
-
-
-def load_aligner(pair: str, cache: Path | None = None, seeds: Sequence[int] = SEEDS) -> Aligner:
-    """Return the default aligner of a pair, with the bundled priors; `cache` stores results.
-
-    A pair without bundled priors is aligned from the texts alone, with a warning on stderr.  With one seed, the trust
-    comes from a single alignment.
-    """
-    priors = bundled_priors(pair)
-    if priors is None:
-        print(f"sqa: no priors for {pair}; aligned from these texts alone, with more errors", file=sys.stderr)
-        priors = Priors(pair, {}, {}, {}, "none")
-    return HmmAligner(priors, seeds, cache)
-
-
 class HmmAligner:
     """The aligner of sqa/diagnose/hmm.py, run once per seed: every word picks a word of the other side or none.
 
@@ -90,10 +68,14 @@ class HmmAligner:
     def __init__(self, priors: Priors, seeds: Sequence[int] = SEEDS, cache: Path | None = None) -> None:
         if not seeds:
             raise ConfigError("alignment: seeds must not be empty")
-        self.pair, self.seeds, self._priors, self._cache = priors.pair, tuple(seeds), priors, cache
+        self.pair = priors.pair  # "es-en": source and target language, ISO 639-1
+        self.seeds, self._priors, self._cache = tuple(seeds), priors, cache
 
     def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
-        """Return one alignment per pair of source and target words; the aligner learns from all texts of a call."""
+        """Return one alignment per pair of source and target words; a pair with an empty side has no links.
+
+        The aligner learns from all texts of a call.
+        """
         key = digest([VERSION, self._priors.digest, self.seeds, [[list(x), list(y)] for x, y in pairs]])
         return cached(self._cache, "alignments", key, list[Alignment], lambda: self._aligned(pairs))
 
@@ -101,6 +83,19 @@ class HmmAligner:
         full = [pair for pair in pairs if pair[0] and pair[1]]
         drawn = zip(*draw(full, self._priors, self.seeds), strict=True) if full else iter(())
         return [_judged(next(drawn)) if x and y else _unlinked(len(x), len(y)) for x, y in pairs]
+
+
+def load_aligner(pair: str, cache: Path | None = None, seeds: Sequence[int] = SEEDS) -> HmmAligner:
+    """Return the default aligner of a pair, with the bundled priors; `cache` stores results.
+
+    A pair without bundled priors is aligned from the texts alone, with a warning on stderr.  With one seed, the trust
+    comes from a single alignment.
+    """
+    priors = bundled_priors(pair)
+    if priors is None:
+        print(f"sqa: no priors for {pair}; aligned from these texts alone, with more errors", file=sys.stderr)
+        priors = Priors(pair, {}, {}, {}, "none")
+    return HmmAligner(priors, seeds, cache)
 
 
 def _judged(draws: Sequence[Links]) -> Alignment:

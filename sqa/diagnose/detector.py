@@ -75,13 +75,6 @@ class Network:
         return network
 
 
-class WordJudge(Protocol):
-    """Interface of a detector, as used by sqa/diagnose/step_errors.py."""
-
-    def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
-        """Return for each pair of source and target words the probabilities (J,), 0-1, that target words are wrong."""
-
-
 class WordScorer(Protocol):
     """Interface of a scoring model, as used by `Detector`."""
 

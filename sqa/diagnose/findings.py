@@ -12,7 +12,7 @@ from sqa.core.registry import SCORERS
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import WordScorer, load_detector
 from sqa.diagnose.step_errors import KINDS, TARGET, Finding, StepErrors, ranked, step_errors
-from sqa.pipeline import FinishedRun, open_run
+from sqa.pipeline import RunFolder, open_run
 from sqa.results import Table, show
 
 HEADER = tuple(
@@ -53,7 +53,7 @@ def main(
 
 
 def findings_of(
-    run: FinishedRun,
+    run: RunFolder,
     questions: Collection[str] = (),
     kinds: Collection[str] = (),
     detector: str = UNSCORED,
@@ -63,21 +63,15 @@ def findings_of(
     The whole run is aligned even if `questions` names a few, since links depend on all texts.  `detector` is "words",
     a model of SCORERS that also scores every word, or "auto".
     """
-    ids = [q.id for q in run.questions]
-    for id in questions:
-        if id not in ids:
-            raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, ids)}")
+    indices = run.indices(questions, "--questions: ")
     errors = errors_of(run, detector)
-    return ranked(
-        finding
-        for finding in chain.from_iterable(question.findings for question in errors)
-        if (not questions or finding.question in questions) and (not kinds or finding.kind in kinds)
-    )
+    found = chain.from_iterable(errors[index].findings for index in indices)
+    return ranked(finding for finding in found if not kinds or finding.kind in kinds)
 
 
-def errors_of(run: FinishedRun, detector: str = UNSCORED) -> list[StepErrors]:
+def errors_of(run: RunFolder, detector: str = UNSCORED) -> list[StepErrors]:
     """Return the errors of each question; the arguments are those of `findings_of`."""
-    if not run.guessed:
+    if run.config.guesser is None:
         raise ConfigError(
             f"{run.folder}: has no guesses, so words have no effect on ranks; add a guesser and run again"
         )
@@ -112,7 +106,7 @@ def _scorer(detector: str, pair: str) -> tuple[WordScorer | None, str]:
     return scorer, name
 
 
-def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:
+def summary(run: RunFolder, findings: Sequence[Finding]) -> list[str]:
     """Return one line per kind of finding: numbers of findings and questions, and the log MRR lost at the findings."""
     lines = []
     for kind in KINDS:

@@ -21,13 +21,13 @@ from sqa.core import QuestionTrace, final_steps
 from sqa.diagnose.findings import AUTO, findings_of
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding
 from sqa.metrics.measure import sentence_references
-from sqa.pipeline import FinishedRun
+from sqa.pipeline import RunFolder
 
 KINDS = ("hallucination", "omission")  # a drop has no span, because its word may be right
 INFO = {"assignment": "task-based", "protocol": "ESA"}
 
 
-def campaign(run: FinishedRun, detector: str = AUTO) -> str:
+def campaign(run: RunFolder, detector: str = AUTO) -> str:
     """Return the campaign of a run as JSON; raises ConfigError if no guesser ran."""
     findings = defaultdict(list)
     for finding in findings_of(run, kinds=KINDS, detector=detector):  # worst first

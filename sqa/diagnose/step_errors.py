@@ -39,15 +39,13 @@ from msgspec import Meta
 
 from sqa.core import ConfigError, Count, Floats, Positive, QuestionTrace, checked
 from sqa.data.priors import folded, is_content, strip_edges
-from sqa.diagnose.alignment import Aligner, Alignment
-from sqa.diagnose.detector import WordJudge
+from sqa.diagnose.alignment import Alignment, HmmAligner
+from sqa.diagnose.detector import Detector
 from sqa.metrics.qa import log_reciprocal_rank
 
 LONG_SOURCE, LONG_TARGET = 100, 250  # words; no sentence of the project's data sets is longer
-PIECE_SOURCE, PIECE_TARGET = (
-    40,
-    100,
-)  # words; nine tenths of the links of bundled questions equal those in whole sentences
+# words of a piece; nine tenths of the links of bundled questions equal those in whole sentences
+PIECE_SOURCE, PIECE_TARGET = 40, 100
 AHEAD = 5  # unread source words that a text of a long sentence keeps, since the aligner may use them
 
 Words = tuple[str, ...]
@@ -217,9 +215,9 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
 def step_errors(
     traces: Iterable[QuestionTrace],
-    aligner: Aligner,
+    aligner: HmmAligner,
     config: DiagnoseConfig | None = None,
-    detector: WordJudge | None = None,
+    detector: Detector | None = None,
 ) -> list[StepErrors]:
     """Return the errors of each question, in order; all sentences are aligned together."""
     config, listed = config or DiagnoseConfig(), list(traces)

@@ -20,11 +20,9 @@ from sqa.pipeline.engine import fingerprint_of as fingerprint_of
 from sqa.pipeline.engine import run as run
 from sqa.pipeline.engine import stream as stream
 from sqa.pipeline.export import question_texts as question_texts
-from sqa.pipeline.folder import FinishedRun as FinishedRun
 from sqa.pipeline.folder import RunFolder as RunFolder
 from sqa.pipeline.folder import open_run as open_run
 from sqa.pipeline.folder import read as read
-from sqa.pipeline.overrides import Override as Override
 from sqa.pipeline.overrides import contestant_from as contestant_from
 from sqa.pipeline.overrides import load_study as load_study
 from sqa.pipeline.overrides import load_with as load_with

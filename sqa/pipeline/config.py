@@ -273,9 +273,8 @@ class Reader:
             if name in value:
                 arguments[name] = self.value(declared.hint, value[name], inner)
             elif declared.required:
-                self._add(
-                    inner, f"missing; expected {describe(declared.hint)}{f': {declared.help}' * bool(declared.help)}"
-                )
+                about = f": {declared.help}" if declared.help else ""
+                self._add(inner, f"missing; expected {describe(declared.hint)}{about}")
         if len(self.problems) > before:
             return None
         try:

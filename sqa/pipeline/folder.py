@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta, Struct, ValidationError, convert
 
-from sqa.core import ConfigError, DataError, Question, scores_rows
+from sqa.core import ConfigError, DataError, Question, did_you_mean, scores_rows
 from sqa.core.trace import SCORES
 from sqa.files import Store, Traces, blocks_of, bytes_digest, parse_json
 from sqa.files.store import read_table
@@ -37,33 +37,24 @@ class _Summary(Struct):
     stages: dict[str, Key] = {}  # msgspec copies the default
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunFolder:
-    """A run's folder as returned by `read`; `open` loads its traces."""
+    """A run's folder as returned by `read`.
+
+    Questions and traces come from the store beside the folder when they are needed; no model is loaded, and nothing is
+    computed.
+    """
 
     folder: Path
     config: RunConfig
     dataset: str  # fingerprint of the questions
     signatures: dict[str, str]  # metric -> its own signature; only metrics with a value
     stats: dict[str, np.ndarray]  # metric -> array of shape (questions, d)
-    questions: tuple[str, ...]  # ids, in order
+    ids: tuple[str, ...]  # ids of the questions, in order
     refusals: dict[str, str] = field(default_factory=dict)  # metric -> reason for a missing value
     stages: dict[str, str] = field(default_factory=dict)  # stage -> store key
-    files: dict[str, str] = field(default_factory=dict)  # name -> digest when read; empty without a folder
     settings: dict[str, str] = field(default_factory=dict)  # the rest of every signature (`saving.signed`)
-
-    @property
-    def report(self) -> dict[str, Row]:
-        """Rows of the report by metric, rounded to six digits.  Raises DataError if the file is damaged."""
-        path = self.folder / REPORT
-        try:
-            header, *lines = _bytes_of(path, self.files).decode().removesuffix("\n").split("\n")
-            if header.split("\t") != list(MEASURED):
-                raise ValueError("not the header of a report")
-            rows = [_report_row(line) for line in lines]
-        except ValueError as error:
-            raise DataError(f"{path}: damaged ({error}); run the config again") from error
-        return {row.metric: row for row in rows}
+    report: dict[str, Row] = field(default_factory=dict)  # metric -> row of the report, rounded to six digits
 
     @property
     def counts(self) -> dict[str, int]:
@@ -73,17 +64,35 @@ class RunFolder:
             raise DataError(f"{self.folder / REPORT}: has no line {EMPTY_SENTENCES}; run the config again")
         return counts
 
-    def open(self) -> FinishedRun:
-        """Return questions and traces from the store beside the folder; load no models and compute nothing.
+    @cached_property
+    def questions(self) -> list[Question]:
+        """The questions.  Raises DataError if the store lacks them."""
+        return self._store.kept(self.dataset)
+
+    @cached_property
+    def traces(self) -> Traces:
+        """The traces, read from the store block by block.
 
         Raises DataError if the store lacks the questions or the run's stages, or has a different schema.
         """
         if "translate" not in self.stages:
             raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
-        store = Store(self.folder.resolve().parent)
-        questions = store.kept(self.dataset)
-        stages = {name: store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
-        return FinishedRun(self.folder, self.config, questions, Traces(store, blocks_of(questions, BLOCK_SIZE), stages))
+        stages = {name: self._store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
+        return Traces(self._store, blocks_of(self.questions, BLOCK_SIZE), stages)
+
+    @property
+    def _store(self) -> Store:
+        return Store(self.folder.resolve().parent)
+
+    def indices(self, wanted: Collection[str], option: str = "") -> list[int]:
+        """Return the indices of the questions with these ids (none: all), in order.
+
+        Raises ConfigError, whose message begins with `option`, for an unknown id.
+        """
+        for id in wanted:
+            if id not in self.ids:
+                raise ConfigError(f"{option}{id!r} is not a question of {self.folder}{did_you_mean(id, self.ids)}")
+        return [index for index, id in enumerate(self.ids) if not wanted or id in wanted]
 
 
 def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
@@ -93,27 +102,24 @@ def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
     return Row(tuple(cell), metric, value, low, high, int(n), unit, signature)
 
 
+def _report(path: Path, data: bytes) -> dict[str, Row]:
+    """Return the rows of a report by metric.  Raises DataError if the file is damaged."""
+    try:
+        header, *lines = data.decode().removesuffix("\n").split("\n")
+        if header.split("\t") != list(MEASURED):
+            raise ValueError("not the header of a report")
+        rows = [_report_row(line) for line in lines]
+    except ValueError as error:
+        raise DataError(f"{path}: damaged ({error}); run the config again") from error
+    return {row.metric: row for row in rows}
+
+
 def _report_row(line: str) -> Row:
     """Parse a line of a report.  Raises ValueError if the line is invalid."""
     row = read_row(line.split("\t", len(MEASURED) - 1))
     if not all(math.isfinite(number) for number in (row.value, row.low, row.high) if number is not None):
         raise ValueError(f"{row.metric}: no finite number")
     return replace(row, value=int(row.value)) if row.value is not None and row.unit in COUNTED else row
-
-
-@dataclass(frozen=True)
-class FinishedRun:
-    """A finished run with its questions and traces."""
-
-    folder: Path
-    config: RunConfig
-    questions: list[Question]
-    traces: Traces  # read from the store block by block
-
-    @property
-    def guessed(self) -> bool:
-        """Whether a guesser ran."""
-        return self.config.guesser is not None
 
 
 def read(folder: Path) -> RunFolder:
@@ -126,16 +132,15 @@ def read(folder: Path) -> RunFolder:
         if not (folder / name).is_file():
             problem = f"is not the folder of a finished run (no {name})"
             raise ConfigError(f"{folder}: {problem}; create one with `sqa run CONFIG`")
-    data = _bytes_of(folder / SUMMARY, {})
     try:
-        summary = convert(parse_json(data), _Summary)
+        summary = convert(parse_json(_bytes_of(folder / SUMMARY, {})), _Summary)
     except (ValueError, ValidationError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
-    config = run_in(_bytes_of(folder / CONFIG, summary.files), str(folder / CONFIG), folder)
-    table = read_table(folder / STATS, SCORES, stamp(summary.dataset), partial(_read, digests=summary.files))
-    scores = scores_rows(table)
-    for name in summary.files:  # including files not read yet
-        _bytes_of(folder / name, summary.files)
+    names = {CONFIG, STATS, REPORT, *summary.files}
+    data = {name: _bytes_of(folder / name, summary.files) for name in sorted(names)}
+    config = run_in(data[CONFIG], str(folder / CONFIG), folder)
+    scores = scores_rows(read_table(folder / STATS, SCORES, stamp(summary.dataset), lambda path: data[path.name]))
+    report = _report(folder / REPORT, data[REPORT])
     refusals = summary.refusals
     signatures = {name: signature for name, signature in summary.signatures.items() if name not in refusals}
     lacking = sorted(name for name in signatures if not all(name in row for row in scores.values()))
@@ -144,27 +149,24 @@ def read(folder: Path) -> RunFolder:
         raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     rows = {name: [row[name].stats for row in scores.values()] for name in signatures}
     stats = {name: np.array(row, dtype=np.float64) for name, row in rows.items()}
-    files = summary.files | {SUMMARY: bytes_digest(data)}
-    whole = (folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages, files)
-    return RunFolder(*whole, summary.settings)
+    whole = (folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages)
+    return RunFolder(*whole, summary.settings, report)
 
 
 def _bytes_of(path: Path, digests: Mapping[str, str]) -> bytes:
     """Return a file's bytes.  Raises DataError if the file is missing or its digest differs from the listed one."""
     try:
-        return _read(path, digests)
+        data = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); run the config again") from error
-
-
-def _read(path: Path, digests: Mapping[str, str]) -> bytes:
-    data = path.read_bytes()
     if digests.get(path.name, digest := bytes_digest(data)) != digest:
         problem = "damaged, changed, or from another run than the folder's other files"
         raise DataError(f"{path}: {problem}; run the config again")
     return data
 
 
-def open_run(folder: Path) -> FinishedRun:
-    """Return the run that `sqa run` wrote to `folder`: `read`, then `RunFolder.open`."""
-    return read(folder).open()
+def open_run(folder: Path) -> RunFolder:
+    """Return the run that `sqa run` wrote to `folder`, after a check that the store has its traces."""
+    run = read(folder)
+    _ = run.traces
+    return run

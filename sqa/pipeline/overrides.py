@@ -10,8 +10,7 @@ import copy
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,36 +24,28 @@ DIGITS = 8  # digits of the config's digest in a run's name
 LONGEST = 80  # characters of a run's name before the digest
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
-    """A key and its value."""
-
-    key: str  # "k", "guesser.name"
-    value: Any  # a plain YAML value
-
-    def __str__(self) -> str:
-        return f"{self.key}={self.value if isinstance(self.value, str) else _flow(self.value)}"
+Overrides = Mapping[str, Any]  # key, such as "k" or "guesser.name" -> a plain YAML value
 
 
-def parsed(words: Iterable[str]) -> tuple[Override, ...]:
+def parsed(words: Iterable[str]) -> dict[str, Any]:
     """Parse KEY=VALUE overrides of a command line.  Raises ConfigError that lists all invalid words."""
-    return tuple(Override(key, _yaml(key, text)) for key, text in _split(words))
+    return {key: _yaml(f"{key}={text}", text) for key, text in _split(words)}
 
 
-def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
+def parsed_axes(words: Iterable[str]) -> dict[str, list[Any]]:
     """Parse the axes KEY=VALUE,VALUE,... of a sweep; commas within brackets or quotes do not separate values.
 
     Raises ConfigError for a key without a value or with a repeated value.
     """
-    axes = {key: tuple(Override(key, value) for value in _yaml(key, f"[{text}]")) for key, text in _split(words)}
+    axes = {key: _yaml(f"{key}=[{text}]", f"[{text}]") for key, text in _split(words)}
     problems = [f"{key}: needs at least one value" for key, axis in axes.items() if not axis]
-    problems += [f"{text}: occurs twice" for axis in axes.values() for text in _repeated(map(str, axis))]
+    problems += [f"{key}={text}: occurs twice" for key, axis in axes.items() for text in _repeated(map(in_yaml, axis))]
     if problems:
         raise ConfigError(problems)
-    return tuple(axes.values())
+    return axes
 
 
-def load_with(path: Path, overrides: Sequence[Override]) -> RunConfig:
+def load_with(path: Path, overrides: Overrides) -> RunConfig:
     """Load a run's YAML with overrides.  Raises ConfigError that lists all problems."""
     return overridden(read_yaml(path), name_of(path), overrides, str(path), Path(path).parent)
 
@@ -65,23 +56,23 @@ def load_study(path: Path, cls: type[C], words: Sequence[str]) -> C:
     The words become part of the study's name unless one of them is `name=...`.  A key is written with dots.  For a
     list, VALUE may omit the brackets: k=3,6,full.
     """
-    mapping, pairs = copy.deepcopy(read_yaml(path)), _split(words)
-    overrides = []
-    for key, text in pairs:
-        is_list = isinstance(mapping.get(key), list) and not text.startswith("[")
-        overrides.append(Override(key, _yaml(key, f"[{text}]" if is_list else text)))
-        _set(mapping, key, overrides[-1])
+    mapping, overrides = copy.deepcopy(read_yaml(path)), dict[str, Any]()
+    for key, text in _split(words):
+        text = f"[{text}]" if isinstance(mapping.get(key), list) and not text.startswith("[") else text
+        overrides[key] = _yaml(f"{key}={text}", text)
+        _set(mapping, key, overrides[key], f"{key}={text}")
     config = loading.load(path, cls, mapping)
-    return config if not overrides or "name" in dict(pairs) else named(config, map(_slug, overrides))
+    return config if not overrides or "name" in overrides else named(config, _slugs(overrides))
 
 
-def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Override, ...], RunConfig]]:
+def grid(path: Path, axes: Mapping[str, Sequence[Any]]) -> list[tuple[dict[str, Any], RunConfig]]:
     """Return every combination of the axes' values with its config; the last axis varies fastest.
 
     Raises ConfigError that lists all problems.
     """
     mapping, configs, problems = read_yaml(path), [], list[str]()
-    for chosen in itertools.product(*axes):
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
         try:
             configs.append((chosen, overridden(mapping, name_of(path), chosen, str(path), Path(path).parent)))
         except ConfigError as error:
@@ -93,19 +84,17 @@ def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Ove
 
 
 def overridden(
-    mapping: Mapping[str, Any], name: str, overrides: Sequence[Override], source: str, folder: Path | None
+    mapping: Mapping[str, Any], name: str, overrides: Overrides, source: str, folder: Path | None
 ) -> RunConfig:
     """Return a run's config from plain values and overrides; `name` is its default name, and errors name `source`."""
     whole = copy.deepcopy(dict(mapping))
     whole.setdefault("name", name)
-    keys = [override.key for override in overrides]
-    _check_once(keys)
     by_key = _apply(whole, overrides, folder)
     try:
         config = loading.run_from_mapping(whole, folder)
     except ConfigError as error:
         raise ConfigError([_attributed(problem, by_key, source) for problem in error.problems]) from None
-    return config if not overrides or "name" in keys else named(config, map(_slug, overrides))
+    return config if not overrides or "name" in by_key else named(config, _slugs(overrides))
 
 
 def named(config: Any, words: Iterable[str]) -> Any:
@@ -117,31 +106,36 @@ def named(config: Any, words: Iterable[str]) -> Any:
     return dataclasses.replace(config, name=f"{name}-{digest(plain)[:DIGITS]}")
 
 
-def _slug(override: Override) -> str:
-    """Return an override as part of a folder's name: k9, k3_full, gru; "" for values that contain a mapping or list."""
-    value, last = override.value, override.key.rpartition(".")[2]
-    if isinstance(value, list) and not any(isinstance(each, Mapping | list) for each in value):
-        return last + "_".join(map(_flow, value))
-    if isinstance(value, Mapping | list):
-        return ""
-    text = value if isinstance(value, str) and value != "full" else f"{last}{_flow(value)}"
-    return Path(text).name
+def _slugs(overrides: Overrides) -> Iterator[str]:
+    """Yield overrides as parts of a folder's name: k9, k3_full, gru; "" for values that contain a mapping or list."""
+    for key, value in overrides.items():
+        last = key.rpartition(".")[2]
+        if isinstance(value, list) and not any(isinstance(each, Mapping | list) for each in value):
+            yield last + "_".join(map(in_yaml, value))
+        elif isinstance(value, Mapping | list):
+            yield ""
+        else:
+            yield Path(value if isinstance(value, str) and value != "full" else f"{last}{in_yaml(value)}").name
 
 
-def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | None) -> dict[str, Override]:
-    """Set the keys in `whole` and return the overrides by full key; parts are set before keys that depend on them."""
-    by_key: dict[str, Override] = {}
-    for override in sorted(overrides, key=lambda o: "." not in o.key and o.key not in TOP):
-        key = override.key if "." in override.key or override.key in TOP else _full_key(whole, override, folder)
-        if key == "dataset" and isinstance(override.value, str):
+def _apply(whole: dict[str, Any], overrides: Overrides, folder: Path | None) -> dict[str, str]:
+    """Set the keys in `whole`, parts before keys that depend on them; return full key -> the override as text."""
+    by_key: dict[str, str] = {}
+    for given in sorted(overrides, key=lambda key: "." not in key and key not in TOP):
+        value, text = overrides[given], f"{given}={in_yaml(overrides[given])}"
+        key = given if "." in given or given in TOP else _full_key(whole, given, text, folder)
+        if key == "dataset" and isinstance(value, str):
             key = "dataset.name"
-        _set(whole, key, override)
-        by_key[key] = override
+        _set(whole, key, value, text)
+        by_key[key] = text
     return by_key
 
 
-def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None) -> str:
-    """Return the dotted form of a key without dots.  Raises ConfigError unless exactly one part has the key."""
+def _full_key(whole: Mapping[str, Any], given: str, text: str, folder: Path | None) -> str:
+    """Return the dotted form of a key without dots; `text` is the override.
+
+    Raises ConfigError unless exactly one part has the key.
+    """
     options = {f"dataset.{field.name}": field.name for field in dataclasses.fields(loading.DatasetConfig)}
     unknown, reason = list[str](), ""
     for part, registry in PARTS.items():
@@ -152,24 +146,24 @@ def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None)
         try:
             cls = registry.config_class(own.located(name, folder))
             names = [field.name for field in dataclasses.fields(cls)]
-            reason = reason or did_you_mean(override.key, (), cls)
+            reason = reason or did_you_mean(given, (), cls)
         except ConfigError as error:  # an unknown part, reported below or with the config's other problems
             unknown += [f"{part}.name: {problem}" for problem in error.problems]
             continue
         names += [loading.OTHER_LANGUAGES] if part == "translator" else []
         options |= {f"{part}.{name}": name for name in names}
-    matches = [key for key, name in options.items() if name == override.key]
+    matches = [key for key, name in options.items() if name == given]
     if len(matches) > 1:
-        raise ConfigError(f"{override}: {' and '.join(matches)} are keys of the run; write the full key")
+        raise ConfigError(f"{text}: {' and '.join(matches)} are keys of the run; write the full key")
     if not matches and unknown:
         raise ConfigError(unknown)
     if not matches:
-        near = reason or did_you_mean(override.key, [*options.values(), *TOP])
-        raise ConfigError(f"{override}: neither the run nor a part of it has the key {override.key!r}{near}")
+        near = reason or did_you_mean(given, [*options.values(), *TOP])
+        raise ConfigError(f"{text}: neither the run nor a part of it has the key {given!r}{near}")
     return matches[0]
 
 
-def _set(whole: dict[str, Any], key: str, override: Override) -> None:
+def _set(whole: dict[str, Any], key: str, value: Any, text: str) -> None:
     """Set a dotted key; a part given only by name becomes a mapping."""
     *parents, last = key.split(".")
     mapping = whole
@@ -178,16 +172,16 @@ def _set(whole: dict[str, Any], key: str, override: Override) -> None:
         if inner is None or isinstance(inner, str):
             inner = {} if inner is None else {"name": inner}
         if not isinstance(inner, dict):
-            raise ConfigError(f"{override}: {parent} is not a mapping of keys to values; give {parent} as a whole")
+            raise ConfigError(f"{text}: {parent} is not a mapping of keys to values; give {parent} as a whole")
         mapping[parent] = mapping = inner
-    mapping[last] = override.value
+    mapping[last] = value
 
 
-def _attributed(problem: str, by_key: Mapping[str, Override], source: str) -> str:
+def _attributed(problem: str, by_key: Mapping[str, str], source: str) -> str:
     """Prefix a problem with the override that caused it, or with the file."""
-    for key, override in by_key.items():
+    for key, text in by_key.items():
         if re.match(rf"{re.escape(key)}(?![\w])", problem):
-            return f"{override}: {problem}"
+            return f"{text}: {problem}"
     return f"{source} {problem}"
 
 
@@ -200,13 +194,9 @@ def _split(words: Iterable[str]) -> list[tuple[str, str]]:
         pairs.append((key, text))
     if problems:
         raise ConfigError(problems)
-    _check_once([key for key, _ in pairs])
-    return pairs
-
-
-def _check_once(keys: Sequence[str]) -> None:
-    if twice := _repeated(keys):
+    if twice := _repeated(key for key, _ in pairs):
         raise ConfigError([f"{key}: is given twice" for key in twice])
+    return pairs
 
 
 def _repeated(values: Iterable[str]) -> list[str]:
@@ -215,14 +205,14 @@ def _repeated(values: Iterable[str]) -> list[str]:
     return [value for value in dict.fromkeys(listed) if listed.count(value) > 1]
 
 
-def _yaml(key: str, text: str) -> Any:
+def _yaml(where: str, text: str) -> Any:
     try:
         return parse_yaml(text)
     except ValueError as error:
-        raise ConfigError(f"{key}={text}: {error}") from error
+        raise ConfigError(f"{where}: {error}") from error
 
 
-def _flow(value: Any) -> str:
+def in_yaml(value: Any) -> str:
     """Return a value as one line of YAML."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
@@ -278,8 +268,5 @@ def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzze
 
 
 def _part(option: str, text: str) -> Any:
-    try:
-        value = parse_yaml(text)
-    except ValueError as error:
-        raise ConfigError(f"{option}: {error}") from error
+    value = _yaml(option, text)
     return None if value == "none" else value

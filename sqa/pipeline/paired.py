@@ -14,8 +14,7 @@ from sqa.core import QUALITY, ConfigError, Floats, NotComputable, bootstrap_many
 from sqa.core.differences import compare_levels, compare_many
 from sqa.metrics.quality.text_metric import saved
 from sqa.pipeline.config import PARTS, to_mapping
-from sqa.pipeline.engine import RunResult
-from sqa.pipeline.folder import FinishedRun, RunFolder
+from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.saving import RESAMPLES, signed
 from sqa.results import Row, Table, defined, row_of
 
@@ -35,11 +34,6 @@ class ComparisonRow:
     p: float
     n: int
     signature: str
-
-
-def scored(result: RunResult) -> Scored:
-    """Return the metrics that could be computed for a run, with their statistics."""
-    return [(metric, result.stats[metric.name]) for metric in result.metrics if metric.name in result.stats]
 
 
 def intervals(
@@ -66,8 +60,7 @@ def compare(
     differ, the signature of the row names both.  Raises ConfigError if the runs have different questions, and
     NotComputable if no metric is left.
     """
-    if a.dataset != b.dataset or a.questions != b.questions:
-        raise ConfigError(on_other_questions(a, b))
+    check_same_questions([a, b])
     notes, names = [], []
     for name in wanted or dict.fromkeys([*a.signatures, *b.signatures]):
         if name not in a.signatures or name not in b.signatures:
@@ -115,19 +108,15 @@ def compare_over(
     questions.
     """
     levels = over.split(",")
-    parts_of = [[to_mapping(getattr(run.config, part)) for part in PARTS] for run in given]
-    known = {
-        f"{part}.{key}" for parts in parts_of for part, keys in zip(PARTS, parts, strict=True) for key in keys or ()
-    }
+    parts_of = [{part: to_mapping(getattr(run.config, part)) for part in PARTS} for run in given]
+    known = {f"{part}.{key}" for parts in parts_of for part, keys in parts.items() for key in keys or ()}
     if unknown := set(levels) - {QUESTIONS, *LEVELS, *known}:
         level, options = min(unknown), f"{QUESTIONS}, {', '.join(LEVELS)}, or a key such as translator.model"
         raise ConfigError(f"--over: {level!r} is not a level{did_you_mean(level, list(known))}; known: {options}")
     taken = [LEVELS.get(level) or partial(_pop, level) for level in levels if level != QUESTIONS]
     systems: dict[str, dict[tuple[str, ...], RunFolder]] = {}
-    for run in given:
-        if run.questions != given[0].questions or run.dataset != given[0].dataset:
-            raise ConfigError(on_other_questions(given[0], run))
-        parts = {part: to_mapping(getattr(run.config, part)) for part in PARTS}
+    check_same_questions(given)
+    for run, parts in zip(given, parts_of, strict=True):
         member = tuple(repr(take(parts)) for take in taken)
         systems.setdefault(repr(parts), {})[member] = run
     members = [[sorted(set(level)) for level in zip(*runs, strict=True)] for runs in systems.values()]
@@ -181,7 +170,16 @@ def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
     return [metrics[name] for name in names]
 
 
-def on_other_questions(a: RunFolder | FinishedRun, b: RunFolder | FinishedRun) -> str:
-    """Return the error message for two runs with different questions."""
-    sizes = " and ".join(f"{run.config.dataset.name}, {len(run.questions)}" for run in (a, b))
-    return f"{a.folder} and {b.folder}: not on the same questions ({sizes})"
+def check_same_questions(runs: Sequence[RunFolder]) -> None:
+    """Raise ConfigError unless all runs have the same questions."""
+    first = runs[0]
+    for run in runs[1:]:
+        if (run.dataset, run.ids) != (first.dataset, first.ids):
+            sizes = " and ".join(f"{each.config.dataset.name}, {len(each.ids)}" for each in (first, run))
+            raise ConfigError(f"{first.folder} and {run.folder}: not on the same questions ({sizes})")
+
+
+def unknown_metrics(option: str, names: Sequence[str], runs: Sequence[RunFolder]) -> list[str]:
+    """Return a problem for each metric of an option that no run has."""
+    known = list(dict.fromkeys(name for run in runs for name in run.signatures))
+    return [f"{option}: no run has {name!r}{did_you_mean(name, known)}" for name in names if name not in known]

@@ -10,13 +10,13 @@ so a folder that contains it is complete.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from sqa import __version__
-from sqa.core import NotComputable, RemoteProtocolError, bootstrap
+from sqa.core import NotComputable, RemoteProtocolError, bootstrap, in_a_line
 from sqa.core.trace import scores_table
 from sqa.files import bytes_digest, dump_yaml, locked, parse_json, write_bytes
 from sqa.files.store import table_bytes
@@ -59,7 +59,7 @@ def _metric_row(result: RunResult, metric: Any) -> Row:
             raise NotComputable(result.refusals[metric.name])
         interval = bootstrap(result.stats[metric.name], metric, RESAMPLES, result.config.seed)
     except (NotComputable, RemoteProtocolError) as error:
-        reason = " ".join(str(error).split()).removeprefix(f"{metric.name}: ")
+        reason = in_a_line(error).removeprefix(f"{metric.name}: ")
         n, signature = len(result.questions), f"not computed: {reason}"
         return Row((), metric.name, None, n=n, unit=metric.unit, signature=signature)
     return row_of((), metric.name, interval, metric.unit, signed(metric, result.settings))
@@ -111,10 +111,8 @@ def pack(result: RunResult) -> dict[str, bytes]:
         REPORT: report(result).table().to_tsv().encode(),
     }
     summary["files"] = {name: bytes_digest(data) for name, data in files.items()}
-    return {
-        **files,
-        SUMMARY: (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode(),
-    }
+    files[SUMMARY] = (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode()
+    return files
 
 
 def unpack(files: Mapping[str, bytes], folder: Path) -> None:
@@ -128,35 +126,37 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
                 write_bytes(path, data)
 
 
-def hub_models(config: object) -> dict[str, str]:
-    """Return the commits, by name, of the Hugging Face hub models that a config names and this machine has."""
-    if isinstance(config, (tuple, list)):
-        return {name: commit for inner in config for name, commit in hub_models(inner).items()}
-    if not is_dataclass(config):
-        return {}
-    values = {field.name: getattr(config, field.name) for field in fields(config)}
-    commits = {name: commit for inner in values.values() for name, commit in hub_models(inner).items()}
-    for key, revision in (("model", "revision"), ("base", "revision"), ("encoder", "encoder_revision")):
-        if "download" in values and isinstance(name := values.get(key), str):
-            from sqa.files.hub import commit_of
-
-            commit = commit_of(name, values.get(revision, values.get("revision")))
-            commits |= {name: commit} if commit else {}
-    return commits
-
-
-def places(config: object, key: str = "") -> dict[str, str]:
-    """Return the device and element type, such as "cpu float32", of each part with weights, by its key."""
-    found: dict[str, str] = {}
-    if hasattr(config, "ARITHMETIC"):
-        from sqa.files import place
-
-        found[key] = " ".join(place(config))
+def _nested(config: object, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield a config and everything within it, each with its key."""
+    yield key, config
     inner: Any = enumerate(config) if isinstance(config, (tuple, list)) else ()
     if is_dataclass(config):
         inner = ((field.name, getattr(config, field.name)) for field in fields(config))
     for name, value in inner:
-        found |= places(value, key if name == "options" else f"{key}.{name}".lstrip("."))
+        yield from _nested(value, key if name == "options" else f"{key}.{name}".lstrip("."))
+
+
+def hub_models(config: object) -> dict[str, str]:
+    """Return the commits, by name, of the Hugging Face hub models that a config names and this machine has."""
+    commits = {}
+    for part in (part for _, part in _nested(config) if hasattr(part, "download")):
+        for key, revision in (("model", "revision"), ("base", "revision"), ("encoder", "encoder_revision")):
+            if isinstance(name := getattr(part, key, None), str):
+                from sqa.files.hub import commit_of
+
+                if commit := commit_of(name, getattr(part, revision, getattr(part, "revision", None))):
+                    commits[name] = commit
+    return commits
+
+
+def places(config: object) -> dict[str, str]:
+    """Return the device and element type, such as "cpu float32", of each part with weights, by its key."""
+    found = {}
+    for key, part in _nested(config):
+        if hasattr(part, "ARITHMETIC"):
+            from sqa.files import place
+
+            found[key] = " ".join(place(part))
     return found
 
 

@@ -60,11 +60,10 @@ def spent(store: Store, stage: Stage, prices: tuple[float, float] | None = None)
 def rows(store: Store, stage: Stage) -> list[Row]:
     """Return the counts as rows of a report."""
     counts = spent(store, stage)
-    n, signature = int(counts.get("replies", 0)), "of the translator"
-    units = ("tokens" if name.endswith("tokens") else "replies" for name in counts)
+    n = int(counts.get("replies", 0))
+    units = {name: "tokens" if name.endswith("tokens") else "replies" for name in counts}
     return [
-        Row((), name, counts[name], n=n, unit=unit, signature=signature)
-        for name, unit in zip(counts, units, strict=True)
+        Row((), name, count, n=n, unit=units[name], signature="of the translator") for name, count in counts.items()
     ]
 
 

@@ -26,13 +26,12 @@ tau is one of -1, -1/3, 1/3, 1.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, product
-from typing import Any
+from dataclasses import astuple, dataclass
+from itertools import product
 
 import numpy as np
 
-from sqa.core import BuiltMetric, ConfigError, Interval, Metric, NotComputable, bootstrap_band, did_you_mean
+from sqa.core import BuiltMetric, ConfigError, Interval, Metric, NotComputable, bootstrap_band
 from sqa.pipeline import folder as folders
 from sqa.pipeline import paired
 from sqa.report.data import check_distinct
@@ -41,7 +40,7 @@ from sqa.results import Table, defined
 LEAST = 3  # minimum number of systems; with two, tau could only be -1 or 1
 RESAMPLES = 10_000
 ANSWERS = ("ew", "oracle-ew", "accuracy", "mrr")  # the metrics of --against
-HEADER = ("metric", "with", "tau", "low", "high", "systems", "questions", "resamples", "undefined", "note")
+HEADER = ("metric", "with", "tau", "low", "high", "systems", "questions", "resamples", "undefined", "note", "spa")
 _TIE = 1e-9  # scores closer than this, relative to the larger one, are equal
 
 Stats = Mapping[str, np.ndarray]  # metric -> array of shape (questions, d)
@@ -63,15 +62,10 @@ class Correlation:
     note: str = ""
     spa: float | None = None  # soft pairwise accuracy, 0 to 1; None if tau is None
 
-    def cells(self) -> tuple[Any, ...]:
-        """Values of the columns in HEADER."""
-        counts = (self.systems, self.n, self.resamples, self.undefined)
-        return self.a, self.b, self.tau, self.low, self.high, *counts, self.note
-
 
 def table(rows: Iterable[Correlation]) -> Table:
-    """Return one row per correlation, with its soft pairwise accuracy."""
-    return Table((*HEADER, "spa"), [(*row.cells(), row.spa) for row in rows])
+    """Return one row per correlation."""
+    return Table(HEADER, [astuple(row) for row in rows])
 
 
 def correlate_runs(
@@ -85,13 +79,12 @@ def correlate_runs(
     Raises ConfigError unless the runs are distinct and on the same questions, or if a requested metric is in no
     run.  A metric is left out if a run has no value for it, or if its signatures differ between runs.
     """
-    _check_runs(runs)
-    names, notes = comparable([(str(run.folder), run.signatures) for run in runs])
-    measured = list(dict.fromkeys(name for run in runs for name in run.signatures))
-    for option, asked in (("--metric", wanted), ("--against", against if against != ANSWERS else ())):
-        wrong = [name for name in asked if name not in measured]
-        if wrong:
-            raise ConfigError([f"{option}: no run has {name!r}{did_you_mean(name, measured)}" for name in wrong])
+    check_distinct([run.folder for run in runs])
+    paired.check_same_questions(runs)
+    names, notes = _comparable(runs)
+    asked = against if against != ANSWERS else ()
+    if wrong := paired.unknown_metrics("--metric", wanted, runs) + paired.unknown_metrics("--against", asked, runs):
+        raise ConfigError(wrong)
     answers = [name for name in against if name in names]
     pairs = pairs_of(answers, [name for name in names if not wanted or name in wanted])
     if not pairs:
@@ -107,15 +100,12 @@ def pairs_of(answers: Sequence[str], names: Sequence[str]) -> list[tuple[str, st
     return [(a, b) for index, (a, b) in enumerate(pairs) if (b, a) not in pairs[:index]]
 
 
-def comparable(systems: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[str], list[str]]:
-    """Return metrics that all systems have with one signature, and a note for each other metric.
-
-    systems: (name, signatures by metric) of each system.
-    """
+def _comparable(runs: Sequence[folders.RunFolder]) -> tuple[list[str], list[str]]:
+    """Return metrics that all runs have with one signature, and a note for each other metric."""
     names, notes = [], []
-    for metric in dict.fromkeys(name for _, signatures in systems for name in signatures):
-        lacking = [name for name, signatures in systems if metric not in signatures]
-        distinct = {signatures[metric] for _, signatures in systems if metric in signatures}
+    for metric in dict.fromkeys(name for run in runs for name in run.signatures):
+        lacking = [str(run.folder) for run in runs if metric not in run.signatures]
+        distinct = {run.signatures[metric] for run in runs if metric in run.signatures}
         if lacking:
             notes.append(f"{metric}: not computed, {', '.join(lacking)} has no value for it")
         elif len(distinct) > 1:
@@ -123,13 +113,6 @@ def comparable(systems: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[s
         else:
             names.append(metric)
     return names, notes
-
-
-def _check_runs(runs: Sequence[folders.RunFolder]) -> None:
-    check_distinct([run.folder for run in runs])
-    for a, b in pairwise(runs):
-        if (a.dataset, a.questions) != (b.dataset, b.questions):
-            raise ConfigError(paired.on_other_questions(a, b))
 
 
 # ------------------------------------------------------------------------------------------------------- statistics
@@ -154,27 +137,25 @@ def correlate(
     usable = [metric for metric in metrics if metric.name not in refused]
     todo = [pair for pair in pairs if not refused.keys() & set(pair)]
     n = next((len(table) for stats in systems.values() for table in stats.values()), 0)
-    estimates: dict[tuple[str, str], Interval] = {}
-    without: dict[tuple[str, str], int] = {}
-    soft: dict[tuple[str, str], float] = {}
+    measured: dict[tuple[str, str], tuple[Interval, int, float]] = {}
     if todo:
         tables = [stats[metric.name] for metric in usable for stats in systems.values()]
         agreement = _Agreement(usable, len(systems), [table.shape[1] for table in tables], todo)
         band = bootstrap_band(np.hstack(tables), agreement.score_many, n_resamples, seed)
-        estimates = dict(zip(todo, band, strict=True))
-        without = dict(zip(todo, agreement.undefined.tolist(), strict=True))
-        soft = dict(zip(todo, agreement.soft_accuracies(n_resamples), strict=True))
+        values = zip(band, agreement.undefined.tolist(), agreement.soft_accuracies(n_resamples), strict=True)
+        measured = dict(zip(todo, values, strict=True))
+    nothing = Interval(math.nan, math.nan, math.nan, n), 0, math.nan
     rows = []
-    for a, b in pairs:
-        interval = estimates.get((a, b), Interval(math.nan, math.nan, math.nan, n))
+    for pair in pairs:
+        interval, undefined, spa = measured.get(pair, nothing)
         tau, low, high = map(defined, (interval.value, interval.low, interval.high))
-        reasons = [refused[name] for name in (a, b) if name in refused]
-        if tau is None and not reasons:
-            reasons = ["all systems have the same value"]
-        note = f"not computed: {'; '.join(reasons)}" if reasons else ""
-        counts = {"resamples": n_resamples, "undefined": 0 if tau is None else without[a, b]}
-        spa = None if tau is None else soft[a, b]
-        rows.append(Correlation(a, b, tau, low, high, len(systems), n, note=note, spa=spa, **counts))
+        counts = len(systems), n, n_resamples
+        if tau is None:
+            reasons = [refused[name] for name in pair if name in refused] or ["all systems have the same value"]
+            note = f"not computed: {'; '.join(reasons)}"
+            rows.append(Correlation(*pair, tau, low, high, *counts, note=note))
+        else:
+            rows.append(Correlation(*pair, tau, low, high, *counts, undefined, spa=spa))
     return rows
 
 

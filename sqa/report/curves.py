@@ -43,10 +43,7 @@ def draw(fitted: Fitted, stem: Path) -> list[Path]:
             axes.plot(GRID, published(GRID), line, color=COLOURS[-1], linewidth=1.0, label=published.name)
         axes.plot(GRID, fitted.curve(GRID), color=COLOURS[0], label=fitted.curve.name)
         axes.fill_between(GRID, fitted.low, fitted.high, color=COLOURS[0], alpha=0.25, linewidth=0)
-        axes.set_xlabel("share of the question")
-        axes.set_ylabel("expected wins of a right answer")
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1.05)
+        axes.set(xlabel="share of the question", ylabel="expected wins of a right answer", xlim=(0, 1), ylim=(0, 1.05))
         axes.legend(loc="lower left")
         return save(figure, stem.parent, stem.name)
 

@@ -12,18 +12,17 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from sqa.core import FULL, ConfigError, DataError, K, SqaError, did_you_mean, holm
+from sqa.core import FULL, ConfigError, DataError, K, SqaError, holm, in_a_line
 from sqa.core.own import short
-from sqa.files import Store, digest
+from sqa.files import Stage, Store, digest
 from sqa.pipeline import ComparisonRow, RunFolder, paired, saving
 from sqa.pipeline import folder as runs
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
 from sqa.pipeline.engine import ANSWERED
 from sqa.results import Row, Table
 
-_TRAINING = re.compile(
-    r"(k(\d+|full)-)?seed-?\d+"
-)  # names a training in the path of a model: runs/smt/NAME/k3-seed0/model
+# the part of a model's path that names a training: runs/smt/NAME/k3-seed0/model
+_TRAINING = re.compile(r"(k(\d+|full)-)?seed-?\d+")
 
 
 class Gap(NamedTuple):
@@ -48,14 +47,6 @@ def over_trainings(cell: tuple[str, ...], rows: Sequence[Row]) -> Row:
     return replace(rows[0], cell=cell, value=mean, low=mean - spread, high=mean + spread, signature=signature)
 
 
-class Component(NamedTuple):
-    """The component that computed a stage, from the store."""
-
-    stage: str
-    implementation: str  # "module:attribute"
-    fingerprint: str  # 64 hex digits: weights, code version and config
-
-
 @dataclass(frozen=True, slots=True)
 class Reported:
     """One finished run, read back.  Nothing is computed and no model is loaded."""
@@ -65,13 +56,13 @@ class Reported:
     rows: dict[str, Row]  # by metric, in the report's order
     refusals: dict[str, str]  # metric -> reason for its missing value
     digits: dict[str, int]  # metric -> decimal places, only for metrics with a value
-    components: tuple[Component, ...]
+    stages: tuple[Stage, ...]  # from the store, without that of the scores
     gaps: tuple[Gap, ...]  # values missing from the run's folder
 
     @property
     def questions(self) -> tuple[str, tuple[str, ...]]:
         """Key of the run's questions, equal for runs on the same questions."""
-        return self.saved.dataset, self.saved.questions
+        return self.saved.dataset, self.saved.ids
 
     @property
     def k(self) -> K | None:
@@ -145,7 +136,7 @@ def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[
     for note in notes:
         name, _, why = note.partition(": ")
         metric, reason = (name, why) if name in signed else ("all metrics", note)
-        gaps.append(Gap(f"difference of {metric}", (run.label, first.label), one_line(reason)))
+        gaps.append(Gap(f"difference of {metric}", (run.label, first.label), in_a_line(reason)))
     return rows, gaps
 
 
@@ -156,11 +147,11 @@ def _read(folder: Path, label: str) -> Reported:
     saved = runs.read(folder)
     rows = saved.report
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
-    refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
-    components, gaps = _components(saved, label)
+    refusals |= {name: in_a_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
+    stages, gaps = _stages(saved, label)
     if why := doubt(saved):
         gaps.append(Gap("calibrated answers", (label,), why))
-    return Reported(label, saved, rows, refusals, _digits(saved), components, tuple(gaps))
+    return Reported(label, saved, rows, refusals, _digits(saved), stages, tuple(gaps))
 
 
 def doubt(saved: RunFolder) -> str:
@@ -185,17 +176,16 @@ def _reason(row: Row) -> str:
     return reason if reason != row.signature else "undefined on these questions"
 
 
-def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
-    """Return the component of each stage from the store beside the run, and a gap for each missing one."""
-    store, components, gaps = Store(saved.folder.resolve().parent), [], []
+def _stages(saved: RunFolder, label: str) -> tuple[tuple[Stage, ...], list[Gap]]:
+    """Return the stages from the store beside the run, and a gap for each missing one."""
+    store, stages, gaps = Store(saved.folder.resolve().parent), [], []
     for name in (name for name in saved.stages if name != "score"):  # the report lists the metrics' signatures instead
         try:
-            stage = store.stage(name, saved.stages[name])
-            components.append(Component(name, stage.implementation, stage.fingerprint))
+            stages.append(store.stage(name, saved.stages[name]))
         except DataError:
             why = "the store beside the run no longer has this stage, or its manifest is damaged"
             gaps.append(Gap(f"fingerprint of {name}", (label,), why))
-    return tuple(components), gaps
+    return tuple(stages), gaps
 
 
 # ---------------------------------------------------------------------------------------------- parts, settings
@@ -242,29 +232,13 @@ def _short(value: Any) -> str:
     return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else _yaml(value)
 
 
-def one_line(text: str) -> str:
-    """Return the text with every stretch of white space replaced by one space."""
-    return " ".join(str(text).split())
-
-
 # ------------------------------------------------------------------------------------------------- pairs of runs
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A comparison of two runs by one metric."""
-
-    a: str
-    b: str
-    row: ComparisonRow
-    p_holm: float  # adjusted over all pairs of runs for this metric
 
 
 def _check_compared(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) -> None:
     """Raise ConfigError for too few runs, duplicate runs, unknown metrics, or no resamples."""
     problems = [] if len(runs) > 1 else ["RUN: a comparison needs at least two"]
-    measured = dict.fromkeys(name for run in runs for name in run.signatures)
-    problems += [f"--metric: no run has {m!r}{did_you_mean(m, list(measured))}" for m in metrics if m not in measured]
+    problems += paired.unknown_metrics("--metric", metrics, runs)
     problems += [] if resamples >= 1 else [f"--resamples: must be >= 1, got {resamples}"]
     if problems:
         raise ConfigError(problems)
@@ -274,31 +248,26 @@ def _check_compared(runs: Sequence[RunFolder], metrics: Sequence[str], resamples
 
 def compare_all(
     runs: Sequence[RunFolder], metrics: Sequence[str] = (), resamples: int = saving.RESAMPLES
-) -> tuple[list[Pair], list[str]]:
+) -> tuple[Table, list[str]]:
     """Compare each pair of runs by each metric (default: all); also return a note for each metric left out.
 
-    Raises ConfigError for runs on different questions, duplicate runs, or a metric that no run has.
+    The table has a row per comparison.  If there are more than two runs, it also has the names of both, and `p_holm`,
+    the p-value adjusted over all pairs of runs for this metric.  Raises ConfigError for runs on different questions,
+    duplicate runs, or a metric that no run has.
     """
     _check_compared(runs, metrics, resamples)
-    by_metric: dict[str, list[tuple[str, str, ComparisonRow]]] = {}
+    by_metric: dict[str, list[tuple[tuple[str, str], ComparisonRow]]] = {}
     notes: dict[str, None] = {}
     names = run_names([run.folder for run in runs])
     for (a, run_a), (b, run_b) in combinations(zip(names, runs, strict=True), 2):
         rows, left_out = paired.compare(run_a, run_b, resamples, metrics)
         for row in rows:
-            by_metric.setdefault(row.metric, []).append((a, b, row))
+            by_metric.setdefault(row.metric, []).append(((a, b), row))
         notes |= dict.fromkeys(left_out)
-    pairs = []
-    for compared in by_metric.values():
-        adjusted = holm([row.p for _, _, row in compared])
-        pairs += [Pair(*item, p_holm) for item, p_holm in zip(compared, adjusted, strict=True)]
-    return pairs, list(notes)
-
-
-def table_of(pairs: Sequence[Pair], named: bool = True) -> Table:
-    """Return a table with one row per comparison; `named` adds the names of the runs and the adjusted p-value."""
-    rows = Table.of([pair.row for pair in pairs], ComparisonRow)
-    if not named:
-        return rows
-    lines = [(pair.a, pair.b, *row, pair.p_holm) for pair, row in zip(pairs, rows.rows, strict=True)]
-    return Table(("run_a", "run_b", *rows.header, "p_holm"), lines)
+    table = Table.of([row for compared in by_metric.values() for _, row in compared], ComparisonRow)
+    if len(runs) == 2:
+        return table, list(notes)
+    pairs = [pair for compared in by_metric.values() for pair, _ in compared]
+    adjusted = [p for compared in by_metric.values() for p in holm([row.p for _, row in compared])]
+    lines = [(*pair, *row, p_holm) for pair, row, p_holm in zip(pairs, table.rows, adjusted, strict=True)]
+    return Table(("run_a", "run_b", *table.header, "p_holm"), lines), list(notes)

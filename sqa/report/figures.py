@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqa.core import FULL, QuestionTrace, bootstrap_band, is_right, mean_curve, means, need, order
+from sqa.core import FULL, QuestionTrace, bootstrap_band, in_a_line, is_right, mean_curve, means, need, order
 from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.metrics.qa import curve_named, log_reciprocal_rank
-from sqa.pipeline import open_run
-from sqa.report.data import Gap, Reported, described, one_line, over_trainings, untrained
+from sqa.report.data import Gap, Reported, described, over_trainings, untrained
 from sqa.report.plots import PAGE, Drawn, Panel, finish, lines, over_k
 from sqa.results import Frame, Row, Table, row_of
 
@@ -152,7 +151,7 @@ def _questions(series: Series) -> str:
     """Return the part of a caption that explains bands: the number of questions, or of trainings if several."""
     several = any(len(runs) > len({run.k for run in runs}) for runs in series.values())
     trainings = ", or one standard deviation over the trainings that the legend counts" if several else ""
-    return f"{len(next(iter(series.values()))[0].saved.questions)} questions{trainings}"
+    return f"{len(next(iter(series.values()))[0].saved.ids)} questions{trainings}"
 
 
 def _legend(name: str) -> str:
@@ -196,9 +195,9 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         try:
             if run.saved.config.guesser is None:
                 raise NotComputable("no guesser ran")
-            values = np.array([wins_at(trace) for trace in open_run(run.saved.folder).traces])
+            values = np.array([wins_at(trace) for trace in run.saved.traces])
         except SqaError as error:
-            gaps.append(Gap("expected wins over the source read", (run.label,), one_line(str(error))))
+            gaps.append(Gap("expected wins over the source read", (run.label,), in_a_line(error)))
             continue
         for i, point in enumerate(bootstrap_band(means(values), mean_curve, seed=run.saved.config.seed), start=1):
             rows.setdefault((name, _k(run), f"{i / BINS:g}"), []).append(row_of((), "ew", point, "", CURVE))

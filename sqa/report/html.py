@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from sqa.core import in_a_line
 from sqa.report.plots import Drawn
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def code(text: object) -> str:
 
 def _visible(text: object) -> str:
     """Return a text with white space replaced by single spaces, and unprintable characters by U+FFFD."""
-    shown = " ".join(str(text).split())
+    shown = in_a_line(text)
     return "".join(c if c.isprintable() or c == " " else "\ufffd" for c in shown)
 
 
@@ -62,7 +63,8 @@ def page(markdown: str, title: str, figures: Iterable[Drawn]) -> str:
     style = page_file("report_page", "page.css")
     policy = f"default-src 'none'; img-src data:; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
     body = parser.renderer.render(tokens, parser.options, {"figures": images})
-    return rendered("report_page/page.html", title=title, policy=Markup(policy), style=Markup(style), body=Markup(body))
+    template = templates().get_template("report_page/page.html")
+    return template.render(title=title, policy=Markup(policy), style=Markup(style), body=Markup(body))
 
 
 def page_file(folder: str, name: str) -> str:
@@ -70,11 +72,16 @@ def page_file(folder: str, name: str) -> str:
     return (files("sqa.report") / folder / name).read_text(encoding="utf-8")
 
 
-def rendered(template: str, **slots: str) -> str:
-    """Return a page of `sqa.report` from its template; every text is escaped, except `Markup`."""
-    loader = PackageLoader("sqa.report", "")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
-    return environment.get_template(template).render(slots)
+def templates(escaped: bool = True) -> Environment:
+    """Return the templates of `sqa.report`; if `escaped`, every text is escaped for HTML, except `Markup`."""
+    return Environment(
+        loader=PackageLoader("sqa.report", ""),
+        autoescape=escaped,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
 
 
 def _image(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sqa.core import DataError
 from sqa.core import order as order
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
+
+    from sqa.core import Interval
+    from sqa.results import Row
+
+    Point: TypeAlias = Row | Interval  # a value with its interval
 
 # Okabe and Ito's palette without its yellow, which is too light for lines.
 GREY = "#7F7F7F"
@@ -120,17 +125,6 @@ def close(figure: Figure) -> None:
 
 
 # ------------------------------------------------------------------------------------------- lines over k, lag or time
-
-
-class Point(Protocol):
-    """A value, optionally with an interval."""
-
-    @property
-    def value(self) -> Any: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
 
 
 class Line(NamedTuple):

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Template
 
 from sqa import __version__
 from sqa.core import QUALITY
@@ -26,11 +26,11 @@ from sqa.core.differences import DIFFERING
 from sqa.files import dump_yaml, write_text
 from sqa.metrics import TARGETS
 from sqa.pipeline import COUNTED, RESAMPLES, ComparisonRow, to_mapping
-from sqa.report.data import Component, Gap, Reported, changes, compared, described, groups_of, read_runs
+from sqa.report.data import Gap, Reported, changes, compared, described, groups_of, read_runs
 from sqa.report.figures import draw_all
-from sqa.report.html import code, page, plain
+from sqa.report.html import code, page, plain, templates
 from sqa.report.plots import Drawn
-from sqa.results import Row, in_cell, markdown, show_lines, with_interval
+from sqa.results import NOTHING, Row, in_cell, show_lines, with_interval
 
 DEFAULT_OUTPUT = "report"  # default folder, in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
@@ -83,6 +83,8 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
     text = _template(reported).render(
         title=title(reported),
         resamples=RESAMPLES,
+        significant=SIGNIFICANT,
+        differing=DIFFERING,
         reported=reported,
         groups=groups,
         gaps=_reasons(gaps),
@@ -97,13 +99,7 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
 
 def _template(reported: Sequence[Reported]) -> Template:
     """Return the template of the Markdown, in which every text from a run passes the filter `code` or `plain`."""
-    environment = Environment(
-        loader=PackageLoader("sqa.report", "report_page"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates(escaped=False)
     first = reported[0].saved.config
 
     def changed(run: Reported) -> str:
@@ -125,7 +121,7 @@ def _template(reported: Sequence[Reported]) -> Template:
         "those": those,
     }
     environment.filters |= filters
-    return environment.get_template(MARKDOWN)
+    return environment.get_template(f"report_page/{MARKDOWN}")
 
 
 # ------------------------------------------------------------------------------------------------- questions, scores
@@ -133,7 +129,7 @@ def _template(reported: Sequence[Reported]) -> Template:
 
 def _questions(run: Reported) -> str:
     """Return a question set as a heading: its name and its size."""
-    dataset, n = run.saved.config.dataset, len(run.saved.questions)
+    dataset, n = run.saved.config.dataset, len(run.saved.ids)
     limited = "" if dataset.limit is None else f" (at most the first {dataset.limit})"
     return f"{plain(Path(dataset.name).name)}, {n} question{'s' * (n != 1)}{limited}"
 
@@ -160,36 +156,15 @@ def _digits(name: str, group: Sequence[Reported]) -> int:
     return next((run.digits[name] for run in group if name in run.digits), _USUAL_DIGITS)
 
 
-def _interval(low: float | None, high: float | None, shape: str) -> str:
-    """Return an interval as text, with its numbers in a format; "" if there is none."""
-    return "" if low is None or high is None else f"[{low:{shape}}, {high:{shape}}]"
-
-
-def _differences(group: Sequence[Reported]) -> tuple[list[str], list[Gap]]:
-    """Return a section with a table row per metric and run except the first, and gaps for missing comparisons."""
+def _differences(group: Sequence[Reported]) -> tuple[list[tuple[str, str, list[str]]], list[Gap]]:
+    """Return metric, run and cells for each metric and run except the first, and gaps for missing comparisons."""
     first, *others = group
-    if not others:
-        return [], []
     pairs = {run.label: compared(first, run) for run in others}
-    compared_rows = {label: rows for label, (rows, _) in pairs.items()}
-    gaps = [gap for _, missing in pairs.values() for gap in missing]
-    names = list(dict.fromkeys(row.metric for rows in compared_rows.values() for row in rows))
-    lines = []
-    for name in names:
-        digits = _digits(name, [first])
-        for label, rows in compared_rows.items():
-            lines += [[code(name), code(label), *_difference(row, digits)] for row in rows if row.metric == name]
-    if not lines:
-        nothing = "None could be tested; see *Not computed, and why*."
-        return [f"### Differences to {code(first.label)}", "", nothing], gaps
-    note = (
-        f"Run minus {code(first.label)}, paired over questions. p: two-sided, by approximate randomisation "
-        f"({RESAMPLES} resamples), whose inverse is the interval. n/a: fewer than {DIFFERING} questions differ, which "
-        f"leaves the difference undetermined. Bold: p at most {SIGNIFICANT:g}. "
-        f"{len(lines)} tests, not corrected for their number."
-    )
-    head = ("metric", "run", "difference", "95% interval", "p")
-    return [f"### Differences to {code(first.label)}", "", note, "", *markdown(head, lines)], gaps
+    rows = [(row, label) for label, (of_run, _) in pairs.items() for row in of_run]
+    names = list(dict.fromkeys(row.metric for row, _ in rows))
+    rows.sort(key=lambda item: names.index(item[0].metric))
+    lines = [(row.metric, label, _difference(row, _digits(row.metric, [first]))) for row, label in rows]
+    return lines, [gap for _, missing in pairs.values() for gap in missing]
 
 
 def _difference(row: ComparisonRow, digits: int) -> list[str]:
@@ -197,7 +172,7 @@ def _difference(row: ComparisonRow, digits: int) -> list[str]:
     value = f"{row.diff:{shape}}"
     if row.p <= SIGNIFICANT:
         value = f"**{value}**"
-    interval = _interval(row.low, row.high, shape) or "n/a"
+    interval = NOTHING if row.low is None or row.high is None else f"[{row.low:{shape}}, {row.high:{shape}}]"
     return [value, interval, f"{row.p:.3f}"]
 
 
@@ -237,10 +212,9 @@ def _signatures(reported: Sequence[Reported]) -> list[tuple[str, str, list[str]]
     """Return each signature once, with its metric, and with its runs if their signatures differ."""
     by_metric: dict[str, dict[str, list[str]]] = {}  # metric -> signature -> runs
     for run in reported:
-        for metric in (
-            name for name, row in run.rows.items() if name in run.saved.signatures and row.value is not None
-        ):
-            by_metric.setdefault(metric, {}).setdefault(run.rows[metric].signature, []).append(run.label)
+        for metric, row in run.rows.items():
+            if metric in run.saved.signatures and row.value is not None:
+                by_metric.setdefault(metric, {}).setdefault(row.signature, []).append(run.label)
     return [
         (metric, signature, runs if len(signatures) > 1 else [])
         for metric, signatures in by_metric.items()
@@ -248,11 +222,11 @@ def _signatures(reported: Sequence[Reported]) -> list[tuple[str, str, list[str]]
     ]
 
 
-def _components(reported: Sequence[Reported]) -> list[tuple[Component, list[str]]]:
-    """Return the components by stage, with the runs that used them."""
-    runs_of: dict[Component, list[str]] = {}
+def _components(reported: Sequence[Reported]) -> list[tuple[tuple[str, str, str], list[str]]]:
+    """Return stage, implementation and fingerprint of each component, by stage, with the runs that used it."""
+    runs_of: dict[tuple[str, str, str], list[str]] = {}
     for run in reported:
-        for component in run.components:
-            runs_of.setdefault(component, []).append(run.label)
-    order = list(dict.fromkeys(c.stage for c in runs_of))
-    return sorted(runs_of.items(), key=lambda item: order.index(item[0].stage))
+        for stage in run.stages:
+            runs_of.setdefault((stage.name, stage.implementation, stage.fingerprint), []).append(run.label)
+    order = list(dict.fromkeys(stage for stage, _, _ in runs_of))
+    return sorted(runs_of.items(), key=lambda item: order.index(item[0][0]))

@@ -17,12 +17,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sqa.core import ConfigError, did_you_mean
 from sqa.files import write_text
-from sqa.pipeline import FinishedRun, open_run
-from sqa.pipeline.paired import on_other_questions
+from sqa.pipeline import RunFolder, open_run
+from sqa.pipeline.paired import check_same_questions
 from sqa.report.data import check_distinct
-from sqa.report.html import page_file, rendered, source_hash
+from sqa.report.html import page_file, source_hash, templates
 from sqa.report.viewer_data import page_data
 from sqa.results import show_lines
 
@@ -40,7 +39,7 @@ def main(runs: Sequence[Path], output: Path | None = None, questions: Collection
     questions: ids of the questions to show; empty = all.
     """
     opened = open_runs(runs)
-    data = page_data(opened, _wanted(opened[0], questions))
+    data = page_data(opened, opened[0].indices(questions, "--questions: "))
     output = output or opened[0].folder / DEFAULT_OUTPUT
     page = render(data)
     write_text(output, page)
@@ -52,35 +51,26 @@ def main(runs: Sequence[Path], output: Path | None = None, questions: Collection
     show_lines(output)
 
 
-def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
+def open_runs(folders: Sequence[Path]) -> list[RunFolder]:
     """Return the runs.  Raises ConfigError if a folder is named twice or if the runs have different questions."""
     check_distinct(folders)
-    opened = [open_run(folder) for folder in folders]
-    first = opened[0]
-    for run in opened[1:]:
-        if run.questions != first.questions:
-            raise ConfigError(on_other_questions(first, run))
-    return opened
-
-
-def _wanted(run: FinishedRun, questions: Collection[str]) -> list[int]:
-    """Return the indices of the questions to show."""
-    ids = [q.id for q in run.questions]
-    for id in questions:
-        if id not in ids:
-            raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, ids)}")
-    return [index for index, id in enumerate(ids) if not questions or id in questions]
+    runs = [open_run(folder) for folder in folders]
+    check_same_questions(runs)
+    return runs
 
 
 def render(data: dict[str, Any]) -> str:
     """Return the HTML page for the result of `page_data`."""
-    return rendered(
-        "viewer_page/page.html",
-        policy=Markup(policy_of()),
-        licence=f"Charts: uPlot {UPLOT}, https://github.com/leeoniya/uPlot\n\n{_joined(['uPlot.LICENSE'])}",
-        style=Markup(_joined(STYLES)),
-        script=Markup(_joined(SCRIPTS)),
-        data=Markup(as_script(data)),
+    return (
+        templates()
+        .get_template("viewer_page/page.html")
+        .render(
+            policy=Markup(policy_of()),
+            licence=f"Charts: uPlot {UPLOT}, https://github.com/leeoniya/uPlot\n\n{_joined(['uPlot.LICENSE'])}",
+            style=Markup(_joined(STYLES)),
+            script=Markup(_joined(SCRIPTS)),
+            data=Markup(as_script(data)),
+        )
     )
 
 

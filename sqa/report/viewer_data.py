@@ -40,7 +40,7 @@ from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.fact_metrics import summary_of
 from sqa.metrics.qa import curve_named
-from sqa.pipeline import FinishedRun, Parts, read
+from sqa.pipeline import Parts, RunFolder
 from sqa.questions.measures import summary_of as answerable
 from sqa.report.data import described, doubt, run_names
 
@@ -54,7 +54,7 @@ ERRORS = DiagnoseConfig()
 Pages = dict[str, int]  # title -> its index, in the order of first use
 
 
-def page_data(runs: Sequence[FinishedRun], indices: Sequence[int]) -> dict[str, Any]:
+def page_data(runs: Sequence[RunFolder], indices: Sequence[int]) -> dict[str, Any]:
     """Return the page's data for the questions at `indices`, in that order; all runs have the same questions."""
     pages: Pages = {}
     names = run_names([run.folder for run in runs])
@@ -83,17 +83,17 @@ def page_data(runs: Sequence[FinishedRun], indices: Sequence[int]) -> dict[str, 
     }
 
 
-def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages) -> dict[str, Any]:
+def _run(run: RunFolder, name: str, indices: Sequence[int], pages: Pages) -> dict[str, Any]:
     traces = list(run.traces)
     errors, notes = _errors(run, traces)
     parts = {part: getattr(run.config, part) for part in ("translator", "guesser", "buzzer")}
     notes += [f"no {part} ran" for part, component in parts.items() if component is None]
-    notes += filter(None, [doubt(read(run.folder))])
+    notes += filter(None, [doubt(run)])
     return {
         "name": name,
         "parts": {part: described(component) for part, component in parts.items() if component is not None},
         "notes": notes,
-        "guessed": run.guessed,
+        "guessed": run.config.guesser is not None,
         "buzzed": run.config.buzzer is not None,
         "aligned": errors is not None,
         "threshold": _threshold(run, traces),
@@ -101,7 +101,7 @@ def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages) -> d
     }
 
 
-def _threshold(run: FinishedRun, traces: Sequence[QuestionTrace]) -> float | None:
+def _threshold(run: RunFolder, traces: Sequence[QuestionTrace]) -> float | None:
     """Return the buzzer's own threshold if it separates all scores of buzzes from all other scores, else None."""
     if run.config.buzzer is None:
         return None
@@ -115,7 +115,7 @@ def _threshold(run: FinishedRun, traces: Sequence[QuestionTrace]) -> float | Non
     return float(threshold) if all(above == answered for above, answered in decisions) else None
 
 
-def _errors(run: FinishedRun, traces: Sequence[QuestionTrace]) -> tuple[list[StepErrors] | None, list[str]]:
+def _errors(run: RunFolder, traces: Sequence[QuestionTrace]) -> tuple[list[StepErrors] | None, list[str]]:
     """Return the step-wise errors of all questions, or None and the reason if the words cannot be aligned.
 
     All questions are aligned, shown or not, because the links of a question depend on all texts.

@@ -42,7 +42,7 @@ def test_saved_run_has_stable_bytes_and_round_trips(tmp_path):
     assert {path.name: path.read_bytes() for path in (tmp_path / "there").iterdir()} == before
     again = runs.read(folder)
     assert again.config == done.config == load_run(folder / "config.yaml")
-    assert again.questions == tuple(q.id for q in done.questions)
+    assert again.ids == tuple(q.id for q in done.questions)
     assert values(again.stats) == {name: done.stats[name].tolist() for name in METRICS}
     (folder / "stats.npz").unlink()
     refused(ConfigError, r"finished run \(no stats.npz\)", runs.read, folder)

@@ -1,6 +1,7 @@
 """The matrix of many runs, compared with exact results: every swap enumerated, Holm step by step."""
 
 from itertools import combinations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,10 +28,10 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> list[runs.RunFolder]:
 
 
 @pytest.fixture(scope="module")
-def compared(opened: list[runs.RunFolder]) -> list[comparison.Pair]:
-    pairs, notes = comparison.compare_all(opened, ["al", "accuracy"], resamples=20000)
+def compared(opened: list[runs.RunFolder]) -> list[SimpleNamespace]:
+    table, notes = comparison.compare_all(opened, ["al", "accuracy"], resamples=20000)
     assert notes == []
-    return pairs
+    return [SimpleNamespace(**row) for row in table.to_objects()]
 
 
 def exact(a: np.ndarray, b: np.ndarray) -> float:
@@ -45,22 +46,22 @@ def exact(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def test_matrix_equals_exact_tests(opened, compared):
-    assert [(pair.row.metric, pair.a, pair.b) for pair in compared] == [
+    assert [(pair.metric, pair.run_a, pair.run_b) for pair in compared] == [
         (metric, *two) for metric in ("al", "accuracy") for two in combinations(NAMES, 2)
     ]
     stats = {run.folder.name: run.stats for run in opened}
     for metric in ("al", "accuracy"):
-        of_metric = [pair for pair in compared if pair.row.metric == metric]
-        by_hand = [exact(stats[pair.a][metric][:, :2], stats[pair.b][metric][:, :2]) for pair in of_metric]
-        assert [pair.row.p for pair in of_metric] == pytest.approx(by_hand, abs=0.012)
+        of_metric = [pair for pair in compared if pair.metric == metric]
+        by_hand = [exact(stats[pair.run_a][metric][:, :2], stats[pair.run_b][metric][:, :2]) for pair in of_metric]
+        assert [pair.p for pair in of_metric] == pytest.approx(by_hand, abs=0.012)
         for pair in of_metric:
-            x, y = stats[pair.a][metric].sum(0), stats[pair.b][metric].sum(0)
-            assert pair.row.diff == pytest.approx(x[0] / x[1] - y[0] / y[1])
+            x, y = stats[pair.run_a][metric].sum(0), stats[pair.run_b][metric].sum(0)
+            assert pair.diff == pytest.approx(x[0] / x[1] - y[0] / y[1])
         # Holm: the smallest of three p-values times 3, the next times 2, the last times 1, made monotone
-        first, second, third = sorted(of_metric, key=lambda pair: pair.row.p)
-        least = min(1.0, 3 * first.row.p)
-        middle = max(least, min(1.0, 2 * second.row.p))
-        adjusted = [least, middle, max(middle, third.row.p)]
+        first, second, third = sorted(of_metric, key=lambda pair: pair.p)
+        least = min(1.0, 3 * first.p)
+        middle = max(least, min(1.0, 2 * second.p))
+        adjusted = [least, middle, max(middle, third.p)]
         assert [pair.p_holm for pair in (first, second, third)] == pytest.approx(adjusted)
     assert all(pair.p_holm < 0.05 for pair in compared[:3])  # every question waits longer
-    assert compared[3].row.p == compared[3].p_holm == 1.0  # equal answers
+    assert compared[3].p == compared[3].p_holm == 1.0  # equal answers

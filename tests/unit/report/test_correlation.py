@@ -76,7 +76,7 @@ def test_undefined_tau_has_a_reason():
     assert rows[0].note == "not computed: b has no value for s1"
     assert rows[1].note == "not computed: all systems have the same value" and rows[1].undefined == 0
     assert rows[2].note.startswith("not computed: gone: undefined") and rows[2].note.endswith("(s0)")
-    assert rows[0].cells() == ("a", "b", None, None, None, 3, 6, 50, 0, rows[0].note)
+    assert table(rows).rows[0] == ("a", "b", None, None, None, 3, 6, 50, 0, rows[0].note, None)
     refused(ConfigError, "at least 3 systems, got 2", correlate, {"a": {}, "b": {}}, [], [])
 
 

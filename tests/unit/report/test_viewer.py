@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +70,7 @@ def test_retractions_and_empty_questions_are_kept(tmp_path: Path) -> None:
     run = open_run(make(tmp_path, "plain", guesser=None, buzzer=None))
     emissions = (Emission(0, "a", 1, False), Emission(0, "", 1, False, erase=1), Emission(0, "b", 1, True))
     question = run.questions[2]
-    run = replace(run, traces=[QuestionTrace(question, emissions), QuestionTrace(question, ())])
+    vars(run)["traces"] = [QuestionTrace(question, emissions), QuestionTrace(question, ())]
     [shown] = page_data([run], [0, 1])["runs"]
     assert [trace["w"] for trace in shown["traces"]] == ["a  b", None]
     assert [trace["s"] for trace in shown["traces"]] == [[1, 0, 0], []] and shown["traces"][0]["e"] == {1: 1}
