@@ -43,6 +43,7 @@ from sqa.pipeline.config import ComponentConfig, DatasetConfig, QualityConfig, R
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
+    from sqa.results import Frame
 
 
 BLOCK_SIZE = 64  # questions per block
@@ -236,6 +237,13 @@ class RunResult:
         from sqa.pipeline.usage import unanswered
 
         return 0, unanswered(buzzes)
+
+    @cached_property
+    def report(self) -> Frame:
+        """The rows of the run's report, see `sqa.pipeline.saving.report`."""
+        from sqa.pipeline import saving
+
+        return saving.report(self)
 
     @cached_property
     def refusals(self) -> dict[str, str]:

@@ -108,7 +108,7 @@ def pack(result: RunResult) -> dict[str, bytes]:
     files = {
         CONFIG: dump_yaml(to_mapping(result.config)).encode(),
         STATS: table_bytes(scores_table(scores), stamp(stage.dataset)),
-        REPORT: report(result).table().to_tsv().encode(),
+        REPORT: result.report.table().to_tsv().encode(),
     }
     summary["files"] = {name: bytes_digest(data) for name, data in files.items()}
     files[SUMMARY] = (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode()
