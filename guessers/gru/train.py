@@ -29,14 +29,10 @@ from sqa.files import place, records
 from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 
+@denormals_flushed()
 def train(config: GruTraining, material: Material) -> GruGuesser:
     """Train to the end, resuming from the checkpoint in `config.work` if there is one; return the best guesser."""
     torch.manual_seed(config.seed)
-    with denormals_flushed():
-        return _train(config, material)
-
-
-def _train(config: GruTraining, material: Material) -> GruGuesser:
     counts = len(material.train), len(material.dev)
     if counts[0] < 2 or counts[1] < 1:
         raise DataError(f"training needs two tossups, and one for early stopping, got {counts[0]} and {counts[1]}")
