@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -325,8 +324,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
 
 def development_bleu(writer: LmWriter, config: LmConfig) -> float:
     """Return the BLEU of full-input translation on the first sentences of the development part."""
-    rows = islice(development_pairs(config.corpus, config.development), config.train.evaluate_sentences)
-    pairs = [(target, source) if config.reverse else (source, target) for source, target, _ in rows]
+    pairs = [(pair[1], pair[0]) if config.reverse else pair for pair in development_pairs(config)]
     return corpus_bleu(writer, pairs, Schedule(FULL))
 
 

@@ -199,10 +199,3 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
         stage(config, folder)
         write_text(note, json.dumps({"key": key}) + "\n")
         print(f"sqa: {name}: {time.monotonic() - began:.1f} s", file=sys.stderr)
-
-
-def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
-    """Train for `sqa train smt CONFIG` with a config of `kind: pbmt`, and print the model's folder."""
-    from sqa.pipeline import load
-
-    print(train(load(config_path, PbmtConfig), runs, fresh))

@@ -9,8 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -51,9 +52,13 @@ def lexicon_pairs(pair: str) -> Iterator[Pair]:
             yield source, target, "freedict"
 
 
-def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
-    """Return the pairs for development BLEU: the config's own file, or a part of the project's data."""
-    return _pairs(config.development, config.pair, part)
+def development_pairs(config: Any) -> list[tuple[str, str]]:
+    """Return the pairs on which a training run measures BLEU, from its own file or a part of the project's data.
+
+    `config` has the keys `corpus`, `development` and `train.evaluate_sentences`.
+    """
+    rows = _pairs(config.corpus.development, config.corpus.pair, config.development)
+    return [(source, target) for source, target, _ in islice(rows, config.train.evaluate_sentences)]
 
 
 def _pairs(own: str | None, pair: str, part: str) -> Iterator[Pair]:
@@ -69,7 +74,7 @@ def held_out(config: CorpusConfig) -> Iterator[str]:
     pair = config.pair
     if config.train is not None:
         if config.development is not None:
-            yield from (side for row in development_pairs(config, "") for side in row[:2])
+            yield from (side for row in _pairs(config.development, pair, "") for side in row[:2])
         return
     for part in HELD_OUT[pair]:
         for source, target, _ in texts.load_parallel(pair, part):
