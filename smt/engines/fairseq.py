@@ -35,9 +35,11 @@ from smt.models.vocab_bpe import SPECIAL, Bpe, BpeVocabulary, Cutting
 from sqa.core import ConfigError, DataError, certain
 from sqa.files import file_digest, records
 
-# names that are bound to _Record: types of configuration values, metadata and statistics
-_RECORDS = ("omegaconf.", "fairseq.", "typing.", "numpy.", "pathlib.")
-_RECORD_NAMES = {"_codecs.encode", *(f"builtins.{kind}" for kind in "bool dict float int list str tuple".split())}
+# names that are bound to _Record or _dictionary: types of configuration values, metadata and statistics
+_HARMLESS = re.compile(
+    r"(omegaconf|fairseq|typing|numpy|pathlib)\..*|_codecs\.encode|collections\.defaultdict"
+    r"|builtins\.(bool|dict|float|int|list|str|tuple)"
+)
 
 
 class _Record:
@@ -107,23 +109,14 @@ def _first_line(error: Exception) -> str:
 
 def _allowed(path: Path) -> list[Callable[..., object] | tuple[Callable[..., object], str]]:
     """Return Namespace and stand-ins for the file's other harmless names; raises DataError for any other name."""
-    allowed: list[Callable[..., object] | tuple[Callable[..., object], str]] = [Namespace]
     try:
         with safe_globals([Namespace]):
             names = get_unsafe_globals_in_checkpoint(path)
     except ValueError:  # in the format before torch 1.6, torch.load itself refuses such names
-        return allowed
-    refused = []
-    for name in sorted(names):
-        if name == "collections.defaultdict":
-            allowed.append((_dictionary, name))
-        elif name in _RECORD_NAMES or name.startswith(_RECORDS):
-            allowed.append((_Record, name))
-        else:
-            refused.append(name)
-    if refused:
+        return [Namespace]
+    if refused := sorted(name for name in names if not _HARMLESS.fullmatch(name)):
         raise DataError(f"{path}: refused: this file would run {', '.join(refused[:5])}, which no model needs")
-    return allowed
+    return [Namespace, *((_dictionary if name == "collections.defaultdict" else _Record, name) for name in names)]
 
 
 def _plain(value: Any) -> Any:

@@ -151,7 +151,7 @@ def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
             of_id[output.id].append(_after(where, number, output, of_id[output.id]))
         elif "model_loading_time" not in row:
             keys = '"id" with "metadata" or "total_audio_processed", or "model_loading_time"'
-            raise DataError(f"{where}: expected simulstream's {keys}, got {_keys(row)}")
+            raise DataError(f"{where}: expected simulstream's {keys}, got the keys {', '.join(row)[:80] or '(none)'}")
     file, join = where.rpartition(":")[0], joiner(pieces)
     check_words(file, tokens, pieces)
     for name, states in shown.items():
@@ -320,10 +320,6 @@ def _clean(where: str, wrote: Sequence[TimedWord], cleaner: Cleaner) -> Iterator
         kept += [len(tokens)] if word.token else []
         for n, token in enumerate(tokens or ([""] if gone else [])):
             yield word._replace(token=token, erase=0 if n else gone)
-
-
-def _keys(row: dict[str, Any]) -> str:
-    return f"the keys {', '.join(row)[:80]}" if row else "an empty object"
 
 
 VERSION = 1  # increase when the emissions change
