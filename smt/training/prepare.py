@@ -18,7 +18,7 @@ import numpy as np
 from smt.models.vocab import Vocabulary, normalise
 from smt.training.clean import VERSION, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig
-from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
+from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh, with_links
 from smt.training.synthetic import MadeConfig, made_pairs
 from sqa.core import ConfigError, need
 from sqa.data import texts
@@ -174,11 +174,9 @@ def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) ->
 
     The pieces of the first `aligned_sentences` pairs are aligned; without a lexicon (`lexicon_width` 0), none are.
     """
+    packed = pack(mixed, vocabulary)
     if not config.lexicon_width:
         nothing = np.zeros((vocabulary.size, 0), dtype=np.int32)
-        return pack(mixed, vocabulary, None), nothing, nothing.astype(np.float32)
-    head = pack(mixed[: config.aligned_sentences], vocabulary, None)
-    links = align(head)
-    links.extend([()] * (len(mixed) - len(links)))  # type: ignore[list-item]
-    packed = pack(mixed, vocabulary, links)
+        return packed, nothing, nothing.astype(np.float32)
+    packed = with_links(packed, align(packed, config.aligned_sentences))
     return packed, *lexicon(packed, vocabulary.size, config.lexicon_width)
