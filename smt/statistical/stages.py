@@ -21,17 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from smt.models.vocab import normalise
-from smt.statistical import tokens
+from smt.statistical import phrase_table, tokens
 from smt.statistical.packed import LANGUAGE, TABLE, write_small_files
-from smt.statistical.phrase_table import (
-    PhraseCounts,
-    prune_lexicon,
-    read_tokens,
-    write_language_weights,
-    write_ngrams,
-    write_rows,
-    write_tokens,
-)
 from smt.statistical.stages_config import PbmtConfig
 from smt.statistical.tune import tune, tune_packed
 from smt.training.clean import Pair, Report
@@ -92,8 +83,9 @@ def write_corpus(
     forms = [tokens.usual_forms(tokens.count_forms(map(tokens.tokenise, lines))) for lines in sides]
     for side, name in enumerate(("train.source", "train.target")):
         lines = [tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs]
-        write_tokens(folder / name, [*lines, *(tokens.tokenise(entry[side]) for entry in entries)])
-    write_tokens(folder / "language.txt", (tokens.truecase(tokens.tokenise(line), forms[1]) for line in english))
+        phrase_table.write_tokens(folder / name, [*lines, *(tokens.tokenise(entry[side]) for entry in entries)])
+    cased = (tokens.truecase(tokens.tokenise(line), forms[1]) for line in english)
+    phrase_table.write_tokens(folder / "language.txt", cased)
     return forms
 
 
@@ -102,17 +94,17 @@ def write_corpus(
 
 def make_language(config: PbmtConfig, folder: Path) -> None:
     """Write the n-gram counts, with equal weights until the tuning."""
-    c = config.language
-    write_ngrams(read_tokens(folder / "language.txt"), c.order, c.once, folder / "model" / LANGUAGE)
+    c, sentences = config.language, phrase_table.read_tokens(folder / "language.txt")
+    phrase_table.write_ngrams(sentences, c.order, c.once, folder / "model" / LANGUAGE)
     (folder / "model" / f"{LANGUAGE}.wp").write_text("")
-    write_language_weights(folder / "model" / LANGUAGE, c.order, [0.5] * (3 * c.order))
+    phrase_table.write_language_weights(folder / "model" / LANGUAGE, c.order, [0.5] * (3 * c.order))
 
 
 def make_alignment(config: PbmtConfig, folder: Path) -> None:
     """Run FastAlign from source to target (table_invswm: target given source, in Thot's naming) and the reverse."""
     from thot.alignment import FastAlignModel
 
-    sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
+    sides = [phrase_table.read_tokens(folder / name) for name in ("train.source", "train.target")]
     for name, source, target in (("invswm", *sides), ("swm", *reversed(sides))):
         model = FastAlignModel()
         model.variational_bayes = True
@@ -125,7 +117,7 @@ def make_alignment(config: PbmtConfig, folder: Path) -> None:
         prefix = folder / "model" / f"{TABLE}_{name}"
         model.print(str(prefix))
         model.clear()
-        prune_lexicon(prefix.with_suffix(".fa_lexnd"), config.phrases.least)
+        phrase_table.prune_lexicon(prefix.with_suffix(".fa_lexnd"), config.phrases.least)
         for ending in (".src", ".trg", ".srctrgc"):  # copies of the text that the decoder requires but does not read
             prefix.with_suffix(ending).write_text("")
 
@@ -133,11 +125,11 @@ def make_alignment(config: PbmtConfig, folder: Path) -> None:
 def make_phrases(config: PbmtConfig, folder: Path) -> None:
     """Write the phrase table, and the small files that Thot also requires."""
     c = config.phrases
-    sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
-    counts = PhraseCounts(c.longest)
+    sides = [phrase_table.read_tokens(folder / name) for name in ("train.source", "train.target")]
+    counts = phrase_table.PhraseCounts(c.longest)
     for x, y, links in zip(*sides, aligned(folder, *sides), strict=True):
         counts.add(x, y, links)
-    write_rows(counts.rows(c.best, c.once), folder / "model" / f"{TABLE}.ttable")
+    phrase_table.write_rows(counts.rows(c.best, c.once), folder / "model" / f"{TABLE}.ttable")
     write_small_files(folder / "model")
 
 
