@@ -102,11 +102,6 @@ def where(client: Elasticsearch) -> str:
     return ", ".join(f"{node.scheme}://{node.host}:{node.port}" for node in nodes)
 
 
-def command(index: str) -> str:
-    """Return the command that creates an index."""
-    return f"python -m guessers.elastic.index CONFIG --index {index}"
-
-
 def check_server(client: Elasticsearch) -> str:
     """Return the server's version; raises DataError if its major version differs from the client's."""
     import elasticsearch
@@ -129,7 +124,8 @@ def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
     other = [f"{key} {meta.get(key)!r}, not {value!r}" for key, value in wanted.items() if meta.get(key) != value]
     other += [f"another {name}" for name, field in expected.properties().items() if fields.get(name) != field]
     if other:
-        raise DataError(f"index {index!r} has {'; '.join(other)}; recreate it with `{command(index)}`")
+        command = f"python -m guessers.elastic.index CONFIG --index {index}"
+        raise DataError(f"index {index!r} has {'; '.join(other)}; recreate it with `{command}`")
 
 
 def _count(client: Elasticsearch, index: str) -> int:

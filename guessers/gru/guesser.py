@@ -104,20 +104,16 @@ class GruGuesser:
         key = " ".join(["gru", str(VERSION), self._digest, repr(self._temperature), *other, *self._where.key])
         return hashlib.sha256(key.encode()).hexdigest()
 
-    def encode(self, word: str) -> list[int]:
-        """Return the ids of a word's tokens; 0 for an unknown token."""
-        return [self._ids.get(token, 0) for token in self._tokens(word)]
-
     def _prefixes(self, words: Sequence[str], n: int, *, last_only: bool) -> list[list[Guess]]:
         """Return the guesses after each word, or only after the last if `last_only`."""
         import torch
 
         from guessers.classifier_files import best_pages
 
-        ids: list[int] = []
+        ids: list[int] = []  # of the tokens; 0 for an unknown one
         ends: list[int] = []  # number of tokens read after each word
         for word in words:
-            ids += self.encode(word)
+            ids += [self._ids.get(token, 0) for token in self._tokens(word)]
             ends.append(len(ids))
         n_known = np.cumsum(np.array(ids, dtype=np.int64) != 0)  # known tokens among the first t + 1
         ends = ends[-1:] if last_only else ends
