@@ -102,7 +102,7 @@ def resolve(config: CausalLmConfig) -> Model:
     if config.bidirectional and not about.get("bidirectional", False):
         raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
     files, languages = (load_fingerprint(base), adapter_digest(folder)), (about["source"], about["target"])
-    lexicon = lexicons.model_folder(config.lexicon, languages) if config.lexicon else None
+    lexicon = lexicons.packed_folder(config.lexicon, languages) if config.lexicon else None
     glosses = about.get("glosses", False)
     return Model(base, folder, files, languages, where, config.bidirectional, glosses, lexicon, config.lexicon_bonus)
 

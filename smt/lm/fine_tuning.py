@@ -30,12 +30,11 @@ from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
 from smt.lm.tokenizer import OFFSET, Layout, Tokens
 from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, pad
-from smt.statistical.lexicon import Glosses, load_glosses
-from smt.statistical.lexicon import model_folder as packed_folder
+from smt.statistical.lexicon import Glosses, load_glosses, packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import Buckets, load_arrays, parts, save_arrays, weigh
-from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
+from smt.training.prepare import cleaned, development_pairs, lexicon_pairs
 from smt.training.steps import corpus_bleu, identity_of, run_steps
 from sqa.core import ConfigError, DataError
 from sqa.files import claimed, joined_digest, json_document, locked, place, write_text
@@ -257,8 +256,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
         return load_arrays(Pairs, folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)
     report, rng = Report(), np.random.default_rng(config.corpus.seed)
-    language = config.corpus.pair[:2]
-    rows = [*cleaned(config.corpus, report), *lexicon_pairs(config.corpus.pair), *names(language)]
+    rows = [*cleaned(config.corpus, report), *lexicon_pairs(config.corpus.pair)]
     texts = [(t, s) if config.reverse else (s, t) for s, t, _ in weigh(rows, weights(config), rng)]
     if glosses := glosses_of(config):
         texts = [(glosses.training_text(source, rng), target) for source, target in texts]

@@ -27,7 +27,7 @@ from smt.statistical.stages_config import PbmtConfig
 from smt.statistical.tune import tune, tune_packed
 from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig
-from smt.training.prepare import cleaned, lexicon_pairs, names
+from smt.training.prepare import cleaned, lexicon_pairs
 from sqa.core import ConfigError, DataError, need
 from sqa.files import claimed, digest, empty, json_document, write_text
 from sqa.pipeline import folder_name
@@ -66,7 +66,7 @@ def make_corpus(config: PbmtConfig, folder: Path) -> None:
     if missing:
         raise ConfigError(f"corpus.pairs: no clean pairs in {', '.join(missing)}; check the names of the corpora")
     chosen = choose(pairs, part.pairs, part.max_words)
-    entries = [(normalise(s), normalise(t), c) for s, t, c in [*lexicon_pairs(part.pair), *names(part.pair[:2])]]
+    entries = [(normalise(s), normalise(t), c) for s, t, c in lexicon_pairs(part.pair)]
     english = sorted({pair[1] for pair in pairs})
     forms = write_corpus(folder, chosen, entries, english)
     write_text(folder / "forms.json", json.dumps(forms, ensure_ascii=False))

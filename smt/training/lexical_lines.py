@@ -15,13 +15,13 @@ import argparse
 import re
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from smt.training.prepare import lexicon_pairs, names
+from smt.training.prepare import lexicon_pairs
 from sqa.core import DATA, need, returns_exit_code
 
 _TOKEN = re.compile(r"[\w'’-]+|[^\w\s]+")
@@ -146,7 +146,7 @@ def _join(tokens: Sequence[str]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def back_translate_lexically(english: Sequence[str], entries: Sequence[tuple[str, str, str]], seed: int) -> list[str]:
+def back_translate_lexically(english: Sequence[str], entries: Iterable[tuple[str, str, str]], seed: int) -> list[str]:
     """Return a line of rough Polish for each English sentence, or "" if the lexicon lacks too many words.
 
     `entries` are (Polish, English, origin) lexicon rows.
@@ -169,9 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("pair", choices=("pl-en",), help="languages of the lexicon")
     pair = parser.parse_args(arguments).pair
     need("morfeusz2", "rough Polish")
-    entries = [*lexicon_pairs(pair), *names("pl")]
     lines = [line.rstrip("\n") for line in sys.stdin]
-    print("\n".join(back_translate_lexically(lines, entries, SEED)))
+    print("\n".join(back_translate_lexically(lines, lexicon_pairs(pair), SEED)))
 
 
 if __name__ == "__main__":

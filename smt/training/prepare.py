@@ -46,10 +46,11 @@ def names(language: str) -> Iterator[Pair]:
 
 
 def lexicon_pairs(pair: str) -> Iterator[Pair]:
-    """Yield the freedict lexicon except entries whose English side lacks the spaces between its words."""
+    """Yield the freedict lexicon, except entries whose English side lacks the spaces between its words, and `names`."""
     for source, target, _ in texts.load_parallel(pair, "freedict"):
         if not LEXICON_ARTEFACT.match(target):
             yield source, target, "freedict"
+    yield from names(pair[:2])
 
 
 def development_pairs(config: Any) -> list[tuple[str, str]]:
@@ -153,7 +154,7 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     pairs = list(cleaned(config, dropped))
     write_text(folder / "clean.tsv", dropped.table().to_tsv())
     weights = {OWN: 1.0, **config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
-    words = () if config.train is not None else (*lexicon_pairs(config.pair), *names(config.pair[:2]))
+    words = () if config.train is not None else lexicon_pairs(config.pair)
     entries = [(normalise(s), normalise(t), c) for s, t, c in words]
     mixed = weigh(pairs + entries, lambda pair: weights.get(pair[2], config.default_weight), rng)
     lines = (line for s, t, _ in mixed for line in (s, t))

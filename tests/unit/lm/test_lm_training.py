@@ -125,7 +125,6 @@ def test_pairs_have_glosses_after_rare_source_words(folder, tmp_path, monkeypatc
     base = load_base(folder)
     monkeypatch.setattr(lm_train, "cleaned", lambda *_: [("perro", "dog", "prose")] * 99)
     monkeypatch.setattr(lm_train, "lexicon_pairs", lambda _: [])
-    monkeypatch.setattr(lm_train, "names", lambda _: [])
     monkeypatch.setattr(lm_train, "glosses_of", lambda config: config.glosses and GLOSSES)
     plain = LmConfig("a", str(folder), CorpusConfig("es-en", default_weight=1.0), full_weight_words=1)
 
