@@ -207,14 +207,13 @@ class BertGuesser:
 
 def _parts(
     config: dict[str, Any], tensors: classifier_files.Tensors, words: list[str], titles: list[str]
-) -> tuple[Head, tuple[Head, Parts]]:
+) -> tuple[Head, Parts]:
     """Return the head of a folder, without its weights, and the folder's other contents."""
     shape, encoder = Shape(**config["shape"]), converted("encoder of the model", config["encoder"], EncoderName)
     weights = tensors.pop("weights")
     if len(titles) != shape.pages:
         raise ValueError(f"{len(titles)} titles for {shape.pages} pages")
-    head = Head(shape)
-    return head, (head, Parts(tuple(titles), frozenset(words), weights, encoder))
+    return Head(shape), Parts(tuple(titles), frozenset(words), weights, encoder)
 
 
 def build(config: BertConfig) -> BertGuesser:

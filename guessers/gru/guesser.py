@@ -152,15 +152,14 @@ class GruGuesser:
 
 def _parts(
     config: dict[str, Any], tensors: Tensors, words: list[str], titles: list[str]
-) -> tuple[Network, tuple[Network, list[str], list[str], Unit]]:
+) -> tuple[Network, list[str], list[str], Unit]:
     """Return the network of a folder, without its weights, and the arguments of a guesser."""
     from guessers.gru.network import Shape, network_of
 
     shape, units = Shape(**config["shape"]), config.get("units", "stems")
     if units not in UNITS or (len(words), len(titles)) != (shape.vocabulary, shape.pages):
         raise ValueError(f"{len(words)} {units} and {len(titles)} pages for {shape}")
-    network = network_of(shape)
-    return network, (network, words, titles, units)
+    return network_of(shape), words, titles, units
 
 
 def build(config: GruConfig) -> GruGuesser:
