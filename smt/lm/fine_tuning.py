@@ -34,7 +34,7 @@ from smt.statistical.lexicon import Glosses, load_glosses, packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import Buckets, load_arrays, parts, save_arrays, weigh
-from smt.training.prepare import cleaned, development_pairs, lexicon_pairs
+from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, work_folder
 from smt.training.steps import corpus_bleu, identity_of, run_steps
 from sqa.core import ConfigError, DataError
 from sqa.files import claimed, joined_digest, json_document, locked, place, write_text
@@ -332,7 +332,7 @@ def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None =
     With `seeds`, make that many training runs, from the config's seed on, in folders `seed<N>`.
     """
     config = load(config_path, LmConfig)
-    folder = runs / "smt" / config.name
+    folder = work_folder(config, runs)
     if seeds is not None and seeds < 1:
         raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
     for seed in range(config.train.seed, config.train.seed + (seeds or 1)):

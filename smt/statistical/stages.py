@@ -27,10 +27,9 @@ from smt.statistical.stages_config import PbmtConfig
 from smt.statistical.tune import tune, tune_packed
 from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig
-from smt.training.prepare import cleaned, lexicon_pairs
+from smt.training.prepare import cleaned, lexicon_pairs, work_folder
 from sqa.core import ConfigError, DataError, need
 from sqa.files import claimed, digest, empty, json_document, write_text
-from sqa.pipeline import folder_name
 
 VERSION = 1  # increase when the files of a stage change
 _BATCH = 2000  # sentence pairs aligned per call
@@ -168,9 +167,7 @@ STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], .
 def train(config: PbmtConfig, runs: Path, fresh: bool = False) -> Path:
     """Run the missing stages, and return the folder of the finished model."""
     need("thot", "phrase-based translation")
-    if wrong := folder_name(config.name):
-        raise ConfigError(wrong)
-    folder = runs / "smt" / config.name
+    folder = work_folder(config, runs)
     with claimed(folder):
         if fresh:
             empty(folder)

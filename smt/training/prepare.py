@@ -24,6 +24,7 @@ from sqa.core import ConfigError, need
 from sqa.data import texts
 from sqa.data.datasets import load_questions
 from sqa.files import file_digest, json_document, parse_json, write_text
+from sqa.pipeline import folder_name
 
 HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
@@ -114,6 +115,13 @@ def cleaned(config: CorpusConfig, report: Report) -> Iterator[Pair]:
     raw = chain(_pairs(config.train, config.pair, "train"), *made.values())
     passed = clean(raw, held_out(config), config.clean, report)
     return aligned_enough(passed, config.clean.min_aligned, report)
+
+
+def work_folder(config: Any, runs: Path) -> Path:
+    """Return the folder of a training run, which the config's `name` gives; its checkpoints and data are in it."""
+    if wrong := folder_name(config.name):
+        raise ConfigError(wrong)
+    return runs / "smt" / config.name
 
 
 def _need(config: CorpusConfig) -> None:

@@ -24,11 +24,10 @@ from smt.models.vocab import PAD, Vocabulary
 from smt.policies.waitk import Schedule, draw_k
 from smt.training.config import SmtConfig, TrainConfig
 from smt.training.corpus import Batch, Batches, Packed, load_arrays
-from smt.training.prepare import development_pairs, is_prepared, prepare
+from smt.training.prepare import development_pairs, is_prepared, prepare, work_folder
 from smt.training.steps import corpus_bleu, identity_of, run_steps
 from sqa.core import ConfigError, parse_k
 from sqa.files import claimed, joined_digest, place
-from sqa.pipeline import folder_name
 from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 FREE = {"name", "data", "full_encoder", "train.threads", "train.compile", "train.device"}  # do not change the result
@@ -171,13 +170,6 @@ def bleu_by_k(
     """Return corpus BLEU per k on the first `evaluate_sentences` development sentences; the model ends in eval mode."""
     writer, pairs = TransformerWriter(model.eval(), vocabulary), development_pairs(config)
     return {str(k): corpus_bleu(writer, pairs, Schedule(parse_k(k), config.train.emission_rate)) for k in ks}
-
-
-def work_folder(config: SmtConfig, runs: Path) -> Path:
-    """Return the folder with the checkpoints of a training run, and with its data unless `data` names another run."""
-    if wrong := folder_name(config.name):
-        raise ConfigError(wrong)
-    return runs / "smt" / config.name
 
 
 def prepared_data(config: SmtConfig, runs: Path) -> Path:

@@ -169,6 +169,8 @@ def test_command_fine_tunes_one_adapter_per_seed(config, tmp_path):
     assert any(not torch.equal(first[name], second[name]) for name in first)
     config.write_text(config.read_text(encoding="utf-8").replace("rank: 4", "rank: 8"), encoding="utf-8")
     refused(ConfigError, r"belongs to another config \(train.rank differ\)", smt.train.main, config, tmp_path)
+    config.write_text(config.read_text(encoding="utf-8").replace("name: tiny", "name: a/b"), encoding="utf-8")
+    refused(ConfigError, "name: must be a plain folder name", smt.train.main, config, tmp_path)
 
 
 @pytest.mark.parametrize(("options", "message"), TABLES["impossible_fine_tuning_gives_one_line_error"])
