@@ -46,14 +46,6 @@ class Bonus:
     opening: str  # text before all three parts, which may refer to any of them
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """An evaluation question for guessers or buzzers, in English."""
-
-    text: str
-    page: str | None
-
-
 def load_bonus() -> list[Bonus]:
     """Return all bonus parts in file order, unchecked, with pages in the tossups' spelling.
 
@@ -83,17 +75,17 @@ def load_bonus() -> list[Bonus]:
     return parts
 
 
-def held_out() -> list[HeldOut]:
-    """Return every evaluation question of guessers and buzzers."""
+def held_out() -> list[text.PageText]:
+    """Return every evaluation question of guessers and buzzers, in English."""
     questions = [
-        HeldOut(question.reference_text, question.page)
+        text.PageText(question.reference_text, question.page)
         for name in ("xqb-es", "xqb-pl", "mini-en")
         for question in load_questions(name)
     ]
-    questions += [HeldOut(tossup.text, tossup.page) for tossup in load_guessdev()]
-    questions += [HeldOut(tossup.text, tossup.page) for tossup in load_tossups() if fold_of(tossup.id) != "guesser"]
+    tossups = [*load_guessdev(), *(tossup for tossup in load_tossups() if fold_of(tossup.id) != "guesser")]
+    questions += [text.PageText(tossup.text, tossup.page) for tossup in tossups]
     path = download.path_of("human-buzz-questions")
-    questions += [HeldOut(record["text"], record.get("page")) for record in records.json_lines(path)]
+    questions += [text.PageText(record["text"], record.get("page")) for record in records.json_lines(path)]
     return questions
 
 

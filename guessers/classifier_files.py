@@ -19,7 +19,7 @@ from sqa.core import DataError, Guess
 from sqa.files import pack_strings, read_tensors, unpack_strings
 from sqa.files.atomic import atomic
 
-P = TypeVar("P")
+P = TypeVar("P", bound=tuple[Any, ...])
 Tensors = dict[str, np.ndarray]
 
 
@@ -39,23 +39,22 @@ def read(
     folder: Path,
     kind: str,
     version: int,
-    make: Callable[[dict[str, Any], Tensors, list[str], list[str]], tuple[nn.Module, P]],
+    make: Callable[[dict[str, Any], Tensors, list[str], list[str]], P],
 ) -> P:
-    """Read a folder with tensors from `pack`; `make` gets its config, tensors, words and titles.
+    """Read a folder with tensors from `pack`; return the value of `make` from its config, tensors, words and titles.
 
-    `make` removes the tensors that do not belong to the network.  It returns the network, whose weights are loaded
-    afterwards, and the value that `read` returns.  Raises DataError if files are damaged, inconsistent or of another
-    kind.
+    `make` removes the tensors that do not belong to the network.  It returns a tuple that begins with the network,
+    whose weights are loaded afterwards.  Raises DataError if files are damaged, inconsistent or of another kind.
     """
     tensors, config = read_tensors(folder, kind, version)
     try:
         words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
         with torch.device("meta"):  # a config may state any size, so no memory is allocated for it
-            network, parts = make(config, tensors, words, titles)
+            parts = make(config, tensors, words, titles)
         state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
         if (state["norm.running_var"] < 0).any():
             raise ValueError("norm.running_var has a negative variance")
-        network.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)}, assign=True)
+        parts[0].load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)}, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         reason = " ".join(str(error).split()[:30])
         raise DataError(f"{folder}: not a {kind.upper()} guesser of this version ({reason}); train it again") from error

@@ -7,7 +7,7 @@ further word thus only appends its tokens, and incremental reading equals readin
 import functools
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from snowballstemmer import stemmer
 
@@ -44,6 +44,13 @@ class Profile(Protocol):
     def text(self) -> str: ...
     @property
     def page(self) -> str | None: ...
+
+
+class PageText(NamedTuple):
+    """A text and its page, without further data."""
+
+    text: str
+    page: str | None
 
 
 def fold(text: str) -> str:

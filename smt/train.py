@@ -4,6 +4,7 @@ from pathlib import Path
 
 from sqa.core import ConfigError
 from sqa.files import read_yaml
+from sqa.pipeline import load
 
 
 def main(
@@ -19,11 +20,12 @@ def main(
     """
     mapping = read_yaml(config_path)
     if mapping.get("kind") == "pbmt":
-        from smt.statistical.stages import main as train_phrases
+        from smt.statistical.stages import train as train_phrases
+        from smt.statistical.stages_config import PbmtConfig
 
         if sweep is not None or seeds is not None:
             raise ConfigError("--sweep, --seeds: a phrase-based model needs the full input and has no seed")
-        train_phrases(config_path, runs, fresh)
+        print(train_phrases(load(config_path, PbmtConfig), runs, fresh))
     elif "base" in mapping:
         from smt.lm.fine_tuning import main as fine_tune
 
@@ -35,6 +37,7 @@ def main(
 
         train_many(config_path, runs, sweep, 1 if seeds is None else seeds, fresh)
     else:
-        from smt.training.transformer_training import main as train
+        from smt.training.config import SmtConfig
+        from smt.training.transformer_training import train
 
-        train(config_path, runs, fresh)
+        print(train(load(config_path, SmtConfig), runs, fresh))

@@ -14,7 +14,7 @@ import sqa.data.datasets
 import sqa.data.texts
 from smt.models.transformer import ModelConfig
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
-from smt.training.corpus import lexicon, pack, save_arrays
+from smt.training.corpus import lexicon, pack, save_arrays, with_links
 from smt.training.sweep import parse_sweep, sweep
 from smt.training.transformer_training import SmtTraining
 from tests.smt_models import vocabulary
@@ -31,7 +31,7 @@ def sentence_pairs(*_: str) -> list[tuple[str, str, str]]:
 def prepared(runs: Path, name: str = "mini") -> Path:
     """Write training data to runs/smt/<name>/data, as `prepare` does, and return the folder."""
     pairs, data = sentence_pairs(), runs / "smt" / name / "data"
-    packed = pack(pairs, vocabulary(), [[(0, 0), (1, 1)]] * len(pairs))
+    packed = with_links(pack(pairs, vocabulary()), [[(0, 0), (1, 1)]] * len(pairs))
     save_arrays(packed, data / "packed")
     (data / "vocabulary.model").write_bytes(vocabulary().model)
     ids, probabilities = lexicon(packed, 600, 4)

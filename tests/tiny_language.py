@@ -42,6 +42,6 @@ def train_tiny(runs: Path) -> Path:
 def use_tiny_language(patch: pytest.MonkeyPatch) -> None:
     rows = list(pairs())
     patch.setattr(statistical_train, "cleaned", lambda config, report: iter(rows))
-    patch.setattr(statistical_train, "lexicon_pairs", lambda pair: iter([("reina", "queen", "freedict")]))
-    patch.setattr(statistical_train, "names", lambda language: iter([("España", "Spain", "cldr")]))
+    entries = [("reina", "queen", "freedict"), ("España", "Spain", "cldr")]
+    patch.setattr(statistical_train, "lexicon_pairs", lambda pair: iter(entries))
     patch.setattr("sqa.data.texts.load_parallel", lambda pair, part: (Pair(*row) for row in rows[::23]))

@@ -104,12 +104,11 @@ class Encoder:
         sums = np.zeros((len(rows), 2 + 2 * self.width))
         with torch.inference_mode():
             for group in buckets([len(row) for row in rows], self.tokens):
-                sums[group] = self._pooled([rows[i] for i in group]).cpu().numpy()
+                batch = [rows[i] for i in group]
+                ids, mask = (tensor.to(self.device) for tensor in padded(batch, self.tokenizer.pad_token_id))  # (B, S)
+                states = self._read(batch, ids, mask)
+                sums[group] = pool(self.table[ids], states, self.weights[ids] * mask).cpu().numpy()
         return sums
-
-    def _pooled(self, rows: list[list[int]]) -> Tensor:
-        ids, mask = (tensor.to(self.device) for tensor in padded(rows, self.tokenizer.pad_token_id))  # (B, S)
-        return pool(self.table[ids], self._read(rows, ids, mask), self.weights[ids] * mask)
 
     def _read(self, rows: list[list[int]], ids: Tensor, mask: Tensor) -> Tensor:
         """Return the last hidden states, float32 of shape (B, S, H)."""

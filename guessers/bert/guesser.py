@@ -161,23 +161,21 @@ class BertGuesser:
                 sums[row] += of_passages[rows[passage]]
         return sums
 
+    @torch.inference_mode()
     def _guess(self, texts: Sequence[Sequence[str]], n: int) -> list[list[Guess]]:
+        """Return the n best pages of each text, best first, with equal scores ordered by title."""
         guesses_by_text: list[list[Guess]] = [[] for _ in texts]
         readable = [i for i, words in enumerate(texts) if self._knows(words)] if n > 0 else []
         for start in range(0, len(readable), BLOCK):
             block = readable[start : start + BLOCK]
-            for i, best in zip(block, self._top([texts[i] for i in block], n), strict=True):
+            sums = torch.from_numpy(self.sums([texts[i] for i in block]))
+            logits = self._head(sums) / self._temperature  # (N, P)
+            for i, best in zip(block, classifier_files.best_pages(logits, self._parts.titles, n), strict=True):
                 guesses_by_text[i] = best
         return guesses_by_text
 
     def _knows(self, words: Sequence[str]) -> bool:
         return any(stem in self._parts.words for word in words for stem in text.content_stems(word))
-
-    @torch.inference_mode()
-    def _top(self, texts: Sequence[Sequence[str]], n: int) -> list[list[Guess]]:
-        """Return the n best pages of each text, best first, with equal scores ordered by title."""
-        logits = self._head(torch.from_numpy(self.sums(texts))) / self._temperature  # (N, P)
-        return classifier_files.best_pages(logits, self._parts.titles, n)
 
     # --- files
 
@@ -209,14 +207,13 @@ class BertGuesser:
 
 def _parts(
     config: dict[str, Any], tensors: classifier_files.Tensors, words: list[str], titles: list[str]
-) -> tuple[Head, tuple[Head, Parts]]:
+) -> tuple[Head, Parts]:
     """Return the head of a folder, without its weights, and the folder's other contents."""
     shape, encoder = Shape(**config["shape"]), converted("encoder of the model", config["encoder"], EncoderName)
     weights = tensors.pop("weights")
     if len(titles) != shape.pages:
         raise ValueError(f"{len(titles)} titles for {shape.pages} pages")
-    head = Head(shape)
-    return head, (head, Parts(tuple(titles), frozenset(words), weights, encoder))
+    return Head(shape), Parts(tuple(titles), frozenset(words), weights, encoder)
 
 
 def build(config: BertConfig) -> BertGuesser:

@@ -77,15 +77,14 @@ class Yisi:
         return [yisi(*hypothesis, *self.read[s.reference]) for hypothesis, s in zip(written, segments, strict=True)]
 
     def _read(self, texts: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the vectors, of shape (pieces, H), and the weights, of shape (pieces,), of each text."""
+        """Return the unit vectors, of shape (pieces, H), and the weights, of shape (pieces,), of each text.
+
+        Special tokens are left out.
+        """
         if not texts:
             return []
         rows, n = self.pieces(texts), len(self.references)
         weights = [np.array([rarity(self.counts[piece], n) for piece in row[1:-1]]) for row in rows]
-        return list(zip(self._vectors(rows), weights, strict=True))
-
-    def _vectors(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """Return the unit vectors of each text, of shape (pieces, H), without those of special tokens."""
         model, tokenizer = self.loaded
         vectors: list[np.ndarray] = [np.empty(0)] * len(rows)
         with torch.inference_mode():
@@ -95,7 +94,7 @@ class Yisi:
                 states = torch.nn.functional.normalize(states.float(), dim=-1)  # (B, S, H)
                 for i, state in zip(group, states, strict=True):
                     vectors[i] = state[1 : len(rows[i]) - 1].numpy()
-        return vectors
+        return list(zip(vectors, weights, strict=True))
 
 
 def rarity(count: int, texts: int) -> float:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,7 +79,8 @@ class ElasticGuesser:
         indices = [index for index, text in enumerate(texts) if n > 0 and text.strip()]
         starts = range(0, len(indices), self._config.batch)
         chunks = [{index: texts[index] for index in indices[start : start + self._config.batch]} for start in starts]
-        with _explained(self._client, self._config), ThreadPoolExecutor(IN_FLIGHT) as pool:
+        twin = (self._config.model, self._config.k1, self._config.b)
+        with elastic_index.explained(self._client, *twin), ThreadPoolExecutor(IN_FLIGHT) as pool:
             for answers in pool.map(lambda chunk: self._search(chunk, min(n, MOST)), chunks):
                 for index, answer in answers.items():
                     guesses[index] = _hits(answer)
@@ -133,17 +133,13 @@ def _query(text: str, n: int) -> dict[str, Any]:
     return {"query": {"match": {"text": {"query": text}}}, "size": n, **answer}
 
 
-def _explained(client: Elasticsearch, config: ElasticConfig) -> AbstractContextManager[None]:
-    return elastic_index.explained(client, elastic_index.embedded(config.model, config.k1, config.b))
-
-
 def build(config: ElasticConfig) -> ElasticGuesser:
     """Return the guesser of a config after checking server and index.
 
     Raises ConfigError or DataError as described at the top of this module.
     """
     client = elastic_index.connect(config.url, config.timeout, config.retries)
-    with _explained(client, config):
+    with elastic_index.explained(client, config.model, config.k1, config.b):
         number = elastic_index.check_server(client)
         folder = resolve_model(config.model)
         index = Index.load(folder)

@@ -60,12 +60,6 @@ class Identity:
         return {"number_of_shards": 1, "number_of_replicas": 0, "similarity": similarity}
 
 
-def embedded(model: str, k1: float, b: float) -> str:
-    """Return a hint for error messages: the config of the embedded twin."""
-    twin = f"{{name: bm25, model: {model}, similarity: elasticsearch, k1: {k1}, b: {b}}}"
-    return f"without a server use its embedded twin: guesser: {twin}"
-
-
 def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
     """Return a client without sending a request; raises ConfigError if the client package is missing.
 
@@ -89,8 +83,8 @@ def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
 
 
 @contextmanager
-def explained(client: Elasticsearch, instead: str) -> Iterator[None]:
-    """Convert the client's errors to one line that names the server; every DataError recommends `instead`."""
+def explained(client: Elasticsearch, model: str, k1: float, b: float) -> Iterator[None]:
+    """Convert the client's errors to one line that names the server, and the config of its embedded twin."""
     import elasticsearch
     from elastic_transport import TransportError
 
@@ -98,18 +92,14 @@ def explained(client: Elasticsearch, instead: str) -> Iterator[None]:
         yield
     except (DataError, elasticsearch.ApiError, TransportError) as error:
         said = str(error) if isinstance(error, DataError) else f"Elasticsearch at {where(client)}: {error}"
-        raise DataError(f"{said}; {instead}") from error
+        twin = f"{{name: bm25, model: {model}, similarity: elasticsearch, k1: {k1}, b: {b}}}"
+        raise DataError(f"{said}; without a server use its embedded twin: guesser: {twin}") from error
 
 
 def where(client: Elasticsearch) -> str:
     """Return the server's address, without user and password."""
     nodes = (node.config for node in client.transport.node_pool.all())
     return ", ".join(f"{node.scheme}://{node.host}:{node.port}" for node in nodes)
-
-
-def command(index: str) -> str:
-    """Return the command that creates an index."""
-    return f"python -m guessers.elastic.index CONFIG --index {index}"
 
 
 def check_server(client: Elasticsearch) -> str:
@@ -134,7 +124,8 @@ def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
     other = [f"{key} {meta.get(key)!r}, not {value!r}" for key, value in wanted.items() if meta.get(key) != value]
     other += [f"another {name}" for name, field in expected.properties().items() if fields.get(name) != field]
     if other:
-        raise DataError(f"index {index!r} has {'; '.join(other)}; recreate it with `{command(index)}`")
+        command = f"python -m guessers.elastic.index CONFIG --index {index}"
+        raise DataError(f"index {index!r} has {'; '.join(other)}; recreate it with `{command}`")
 
 
 def _count(client: Elasticsearch, index: str) -> int:
@@ -224,14 +215,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{options.config}: the twin of a server needs analyzer: standard or english, and pair_min_count: null"
         )
     client = connect(options.url, 60.0, RETRIES)
-    instead = embedded(str(config.output), options.k1, options.b)
-    with explained(client, instead):
+    twin = (str(config.output), options.k1, options.b)
+    with explained(client, *twin):
         number = check_server(client)
     texts = training_texts(config.folds, config.bonus, config.texts)
     fit(texts, None, analyzer=config.analyzer).save(config.output)
     identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
     documents = documents_of(texts)
-    with explained(client, instead):
+    with explained(client, *twin):
         fill(client, options.index, identity, documents)
     print(f"{len(documents)} pages in index {options.index} of Elasticsearch {number} at {where(client)}")
 

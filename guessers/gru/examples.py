@@ -41,33 +41,6 @@ class Example:
     page: int
 
 
-class Codec:
-    """Mapping of words and pages to ids, taken from the training tossups."""
-
-    def __init__(self, tossups: Sequence[Tossup], vocabulary: int, units: Unit) -> None:
-        self._tokens = UNITS[units]
-        count: Counter[str] = Counter()
-        for tossup in tossups:
-            for word in tossup.text.split():
-                count.update(self._tokens(word))
-        common = sorted(count.items(), key=lambda item: (-item[1], item[0]))[:vocabulary]
-        self.words = [word for word, times in common if times > 1]
-        self.pages = sorted({tossup.page for tossup in tossups if tossup.page})
-        self._ids = {word: id for id, word in enumerate(self.words, start=1)}
-        self._page_ids = {page: id for id, page in enumerate(self.pages)}
-
-    def example(self, tossup: Tossup) -> Example:
-        """Return a tossup as ids; page -1 = unknown."""
-        ids: list[int] = []
-        ends: list[int] = []
-        for sentence in split(tossup.text, "en"):
-            ids += [self._ids.get(token, 0) for word in sentence for token in self._tokens(word)]
-            if len(ids) > (ends[-1] if ends else 0):
-                ends.append(len(ids))
-        page = self._page_ids.get(tossup.page or "", -1)
-        return Example(tossup.id, np.array(ids, np.int32), np.array(ends, np.int32), page)
-
-
 @dataclass(frozen=True, slots=True)
 class Material:
     """Training data: tossups as ids, with the words and pages of the ids."""
@@ -78,25 +51,35 @@ class Material:
     dev: tuple[Example, ...]
 
     @classmethod
-    def of(
-        cls,
-        tossups: Sequence[Tossup],
-        dev: Sequence[Tossup],
-        vocabulary: int,
-        units: Unit = "stems",
-    ) -> Material:
+    def of(cls, tossups: Sequence[Tossup], dev: Sequence[Tossup], vocabulary: int, units: Unit = "stems") -> Material:
         """Build the data of a training run; words and pages come only from `tossups`.
 
         Tossups without a known token are omitted.
         """
-        codec = Codec(tossups, vocabulary, units)
-        train = [codec.example(tossup) for tossup in tqdm(tossups, "reading tossups", mininterval=4)]
-        return cls(
-            tuple(codec.words),
-            tuple(codec.pages),
-            tuple(example for example in train if len(example.ends)),
-            tuple(codec.example(tossup) for tossup in dev),
-        )
+        tokens = UNITS[units]
+        count: Counter[str] = Counter()
+        for tossup in tossups:
+            for word in tossup.text.split():
+                count.update(tokens(word))
+        common = sorted(count.items(), key=lambda item: (-item[1], item[0]))[:vocabulary]
+        words = tuple(word for word, times in common if times > 1)
+        pages = tuple(sorted({tossup.page for tossup in tossups if tossup.page}))
+        word_ids = {word: id for id, word in enumerate(words, start=1)}
+        page_ids = {page: id for id, page in enumerate(pages)}
+
+        def example(tossup: Tossup) -> Example:
+            """Return a tossup as ids; page -1 = unknown."""
+            ids: list[int] = []
+            ends: list[int] = []
+            for sentence in split(tossup.text, "en"):
+                ids += [word_ids.get(token, 0) for word in sentence for token in tokens(word)]
+                if len(ids) > (ends[-1] if ends else 0):
+                    ends.append(len(ids))
+            page = page_ids.get(tossup.page or "", -1)
+            return Example(tossup.id, np.array(ids, np.int32), np.array(ends, np.int32), page)
+
+        train = [example(tossup) for tossup in tqdm(tossups, "reading tossups", mininterval=4)]
+        return cls(words, pages, tuple(read for read in train if len(read.ends)), tuple(map(example, dev)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,20 +104,16 @@ class GruGuesser:
         key = " ".join(["gru", str(VERSION), self._digest, repr(self._temperature), *other, *self._where.key])
         return hashlib.sha256(key.encode()).hexdigest()
 
-    def encode(self, word: str) -> list[int]:
-        """Return the ids of a word's tokens; 0 for an unknown token."""
-        return [self._ids.get(token, 0) for token in self._tokens(word)]
-
     def _prefixes(self, words: Sequence[str], n: int, *, last_only: bool) -> list[list[Guess]]:
         """Return the guesses after each word, or only after the last if `last_only`."""
         import torch
 
         from guessers.classifier_files import best_pages
 
-        ids: list[int] = []
+        ids: list[int] = []  # of the tokens; 0 for an unknown one
         ends: list[int] = []  # number of tokens read after each word
         for word in words:
-            ids += self.encode(word)
+            ids += [self._ids.get(token, 0) for token in self._tokens(word)]
             ends.append(len(ids))
         n_known = np.cumsum(np.array(ids, dtype=np.int64) != 0)  # known tokens among the first t + 1
         ends = ends[-1:] if last_only else ends
@@ -156,15 +152,14 @@ class GruGuesser:
 
 def _parts(
     config: dict[str, Any], tensors: Tensors, words: list[str], titles: list[str]
-) -> tuple[Network, tuple[Network, list[str], list[str], Unit]]:
+) -> tuple[Network, list[str], list[str], Unit]:
     """Return the network of a folder, without its weights, and the arguments of a guesser."""
     from guessers.gru.network import Shape, network_of
 
     shape, units = Shape(**config["shape"]), config.get("units", "stems")
     if units not in UNITS or (len(words), len(titles)) != (shape.vocabulary, shape.pages):
         raise ValueError(f"{len(words)} {units} and {len(titles)} pages for {shape}")
-    network = network_of(shape)
-    return network, (network, words, titles, units)
+    return network_of(shape), words, titles, units
 
 
 def build(config: GruConfig) -> GruGuesser:

@@ -9,7 +9,7 @@ line has a word and its numbers, separated by spaces.  A first line of two numbe
 skipped.  The file may be compressed as .zst.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,14 +29,10 @@ from sqa.files import place, records
 from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 
+@denormals_flushed()
 def train(config: GruTraining, material: Material) -> GruGuesser:
     """Train to the end, resuming from the checkpoint in `config.work` if there is one; return the best guesser."""
     torch.manual_seed(config.seed)
-    with denormals_flushed():
-        return _train(config, material)
-
-
-def _train(config: GruTraining, material: Material) -> GruGuesser:
     counts = len(material.train), len(material.dev)
     if counts[0] < 2 or counts[1] < 1:
         raise DataError(f"training needs two tossups, and one for early stopping, got {counts[0]} and {counts[1]}")
@@ -162,7 +158,8 @@ def vector_table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bo
     rows = {word: row for row, word in enumerate(vocabulary, start=1)}
     total, count = np.zeros((len(rows) + 1, width)), np.zeros(len(rows) + 1)
     for word, vector in read_vectors(path, width):
-        for row in _rows(word, rows, stems):
+        tokens = text.tokens(word)  # a vector of exactly one token is used
+        if len(tokens) == 1 and (row := rows.get(text.stem(tokens[0]) if stems else tokens[0])):
             total[row] += vector
             count[row] += 1
     has_vector = count > 0
@@ -171,15 +168,6 @@ def vector_table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bo
     total[has_vector] /= count[has_vector, None]
     total[~has_vector] = total[has_vector].mean(0)
     return total.astype(np.float32), int(has_vector.sum())
-
-
-def _rows(word: str, rows: Mapping[str, int], stems: bool) -> list[int]:
-    """Return a list with the row of a word; empty unless the word is exactly one token of the vocabulary."""
-    tokens = text.tokens(word)
-    if len(tokens) != 1:
-        return []
-    row = rows.get(text.stem(tokens[0]) if stems else tokens[0])
-    return [] if row is None else [row]
 
 
 def read_vectors(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:

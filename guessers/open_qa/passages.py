@@ -12,11 +12,11 @@ without naming them, and few give a date or a number.  They stand in for Wikiped
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from guessers.bonus import load_bonus
 from guessers.retrieval.bm25 import Bm25Config
 from guessers.retrieval.counting import fit
+from guessers.text import PageText
 from sqa.core import DataError
 from sqa.data import download
 from sqa.data.texts import load_tossups
@@ -33,11 +33,6 @@ class Passage:
     id: str
     title: str
     text: str
-
-
-class _Profile(NamedTuple):
-    text: str
-    page: str
 
 
 def read_passages(path: Path) -> list[Passage]:
@@ -80,7 +75,7 @@ class PassageIndex:
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.passages = passages
         width = len(str(len(passages)))  # zero-padded, so that sorted pages keep the order of the passages
-        profiles = (_Profile(f"{p.title} {p.text}", f"{i:0{width}}") for i, p in enumerate(passages))
+        profiles = (PageText(f"{p.title} {p.text}", f"{i:0{width}}") for i, p in enumerate(passages))
         self._guesser = fit(profiles, None, Bm25Config(k1=K1, b=B))
 
     def search(self, query: str, n: int) -> list[Passage]:

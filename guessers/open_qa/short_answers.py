@@ -40,7 +40,7 @@ _DATE = re.compile(
 _FIGURES = r"(?<![\w.,-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:million|billion))?(?![\w-])"
 _WORDS = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million"
 _NUMBER = re.compile(rf"{_FIGURES}|\b(?:{_WORDS})\b")
-_ENDS = re.compile(r"(?<=[.!?])\s+")
+_ENDS = re.compile(r"(?<=[.!?])\s+")  # between sentences
 _DISAMBIGUATION = re.compile(r"\s*\([^()]*\)$")
 
 
@@ -77,18 +77,7 @@ def typed_answer(question: str, passages: Sequence[Passage]) -> str:
         pattern = _DATE if kind == "date" else _NUMBER
         question_stems = line_stems(question)
         for passage in passages:
-            sentences = [sentence for sentence in sentences_of(passage.text) if pattern.search(sentence)]
-            if sentences:
-                match = pattern.search(closest_sentence(sentences, question_stems))
-                return match.group() if match else ""
+            found = [(sentence, match) for sentence in _ENDS.split(passage.text) if (match := pattern.search(sentence))]
+            if found:  # the first of the sentences with the most stems of the question
+                return max(found, key=lambda pair: len(line_stems(pair[0]) & question_stems))[1].group()
     return title_answer(question, passages)
-
-
-def sentences_of(text: str) -> list[str]:
-    """Return the sentences of a text, which end at a full stop, exclamation mark or question mark."""
-    return _ENDS.split(text)
-
-
-def closest_sentence(sentences: Sequence[str], question_stems: frozenset[str]) -> str:
-    """Return the first sentence that has the most of `question_stems`; "" if there are no sentences."""
-    return max(sentences, key=lambda sentence: len(line_stems(sentence) & question_stems), default="")

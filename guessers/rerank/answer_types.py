@@ -97,21 +97,20 @@ class Kinds:
         pages = self._pages[entries]
         return pages, self._counts[entries] / (self.lessons[pages] + 1)
 
-    def evidence(self, kind: str) -> np.ndarray | None:
-        """Return ln(p(kind | page) / p(kind | average page)) for each page; None for an uncounted kind."""
+    def evidence(self, kind: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the evidence for each page if a question uses a kind, and if it does not; None for an uncounted kind.
+
+        They are ln(p(kind | page) / p(kind | average page)) and ln(p(not kind | page) / p(not kind | average page)).
+        """
         kind_id = self._index.get(kind)
         if kind_id is None:
             return None
         without, entries, rate = self._chances(kind_id)
-        return self._of_pages(kind_id, np.log(without / rate), np.log(entries / rate))
-
-    def negative(self, kind: str) -> np.ndarray | None:
-        """Return ln(p(not kind | page) / p(not kind | average page)) for each page; None for an uncounted kind."""
-        kind_id = self._index.get(kind)
-        return None if kind_id is None else self._of_pages(kind_id, *self._negatives(kind_id))
+        used = self._of_pages(kind_id, np.log(without / rate), np.log(entries / rate))
+        return used, self._of_pages(kind_id, *self._negatives(kind_id))
 
     def negatives(self) -> np.ndarray:
-        """Return each page's sum of `negative` over all kinds: the evidence of a question that names no kind."""
+        """Return each page's sum of the evidence of unused kinds: the evidence of a question that names no kind."""
         without_any, entries = np.zeros(len(self._numbers)), np.zeros(len(self.lessons))
         for kind_id in range(len(self.names)):
             without, called = self._negatives(kind_id)
@@ -132,7 +131,7 @@ class Kinds:
         return times / (self._numbers + SMOOTHING), entries, rate
 
     def _negatives(self, kind_id: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return `negative` for pages without the kind, by distinct number of lessons, and for the kind's pages."""
+        """Return the evidence of an unused kind for pages without it, by number of lessons, and for its pages."""
         without, entries, rate = self._chances(kind_id)
         of_any = np.log1p(-min(rate, CERTAIN))
         return np.log1p(-np.minimum(without, CERTAIN)) - of_any, np.log1p(-np.minimum(entries, CERTAIN)) - of_any

@@ -123,9 +123,9 @@ class Reading:
 
     def _add_kind(self, kind: str) -> None:
         if kind not in self._columns:
-            column, negative = self._knowledge.kinds.evidence(kind), self._knowledge.kinds.negative(kind)
-            if column is None or negative is None:
+            if (found := self._knowledge.kinds.evidence(kind)) is None:
                 return
+            column, negative = found
             self._columns[kind] = column
             self._untold -= negative
             if kind.startswith(MARK):

@@ -35,9 +35,11 @@ from smt.models.vocab_bpe import SPECIAL, Bpe, BpeVocabulary, Cutting
 from sqa.core import ConfigError, DataError, certain
 from sqa.files import file_digest, records
 
-# names that are bound to _Record: types of configuration values, metadata and statistics
-_RECORDS = ("omegaconf.", "fairseq.", "typing.", "numpy.", "pathlib.")
-_RECORD_NAMES = {"_codecs.encode", *(f"builtins.{kind}" for kind in "bool dict float int list str tuple".split())}
+# names that are bound to _Record or _dictionary: types of configuration values, metadata and statistics
+_HARMLESS = re.compile(
+    r"(omegaconf|fairseq|typing|numpy|pathlib)\..*|_codecs\.encode|collections\.defaultdict"
+    r"|builtins\.(bool|dict|float|int|list|str|tuple)"
+)
 
 
 class _Record:
@@ -107,23 +109,14 @@ def _first_line(error: Exception) -> str:
 
 def _allowed(path: Path) -> list[Callable[..., object] | tuple[Callable[..., object], str]]:
     """Return Namespace and stand-ins for the file's other harmless names; raises DataError for any other name."""
-    allowed: list[Callable[..., object] | tuple[Callable[..., object], str]] = [Namespace]
     try:
         with safe_globals([Namespace]):
             names = get_unsafe_globals_in_checkpoint(path)
     except ValueError:  # in the format before torch 1.6, torch.load itself refuses such names
-        return allowed
-    refused = []
-    for name in sorted(names):
-        if name == "collections.defaultdict":
-            allowed.append((_dictionary, name))
-        elif name in _RECORD_NAMES or name.startswith(_RECORDS):
-            allowed.append((_Record, name))
-        else:
-            refused.append(name)
-    if refused:
+        return [Namespace]
+    if refused := sorted(name for name in names if not _HARMLESS.fullmatch(name)):
         raise DataError(f"{path}: refused: this file would run {', '.join(refused[:5])}, which no model needs")
-    return allowed
+    return [Namespace, *((_dictionary if name == "collections.defaultdict" else _Record, name) for name in names)]
 
 
 def _plain(value: Any) -> Any:
@@ -167,10 +160,17 @@ _UNSUPPORTED = (  # arguments that change the computation without adding weights
     *("no_scale_embedding", "no_token_positional_embeddings", "no_cross_attention", "cross_self_attention"),
     *("merge_src_tgt_embed", "adaptive_input", "char_inputs"),
 )
-_NORMS = {  # per side, in attn2d's order: our name, fairseq's name
-    "encoder": {"norm_attention": "self_attn_layer_norm", "norm_feed_forward": "final_layer_norm"},
-    "decoder": {"norm_attention": "self_attn_layer_norm", "norm_cross": "encoder_attn_layer_norm"}
-    | {"norm_feed_forward": "final_layer_norm"},
+_OLD = (  # names before 2019 and in attn2d, and the same in current checkpoints
+    (r"^decoder\.embed_out$", "decoder.output_projection.weight"),
+    (r"\.layer_norms\.0\.", ".self_attn_layer_norm."),
+    (r"^(decoder.*)\.layer_norms\.1\.", r"\1.encoder_attn_layer_norm."),
+    (r"^(encoder.*)\.layer_norms\.1\.|^(decoder.*)\.layer_norms\.2\.", r"\1\2.final_layer_norm."),
+)
+_PARTS = {  # parts of our names -> parts of the names in current checkpoints
+    **{"coder.": "coder.layers.", "coder_norm.": "coder.layer_norm."},
+    **{".norm_attention.": ".self_attn_layer_norm.", ".norm_cross.": ".encoder_attn_layer_norm."},
+    **{".norm_feed_forward.": ".final_layer_norm.", ".feed_forward.0.": ".fc1.", ".feed_forward.3.": ".fc2."},
+    **{".attention.": ".self_attn.", ".cross.": ".encoder_attn.", ".query.": ".q_proj.", ".output.": ".out_proj."},
 }
 
 
@@ -265,29 +265,26 @@ def trained_k(loaded: Checkpoint) -> int | str:
 def build_model(loaded: Checkpoint, joint: bool) -> Transformer:
     """Return our Transformer with the checkpoint's weights, in eval mode; `joint`: both sides share a dictionary."""
     _check_architecture(loaded)
-    state = _Weights(loaded)
-    source, target = state.table("encoder.embed_tokens.weight"), state.table("decoder.embed_tokens.weight")
-    output = state.table("decoder.output_projection.weight", "decoder.embed_out")
+    weights = _current(loaded.weights)
+    tables = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "decoder.output_projection.weight")
+    rows = [weights.pop(name, None) for name in tables]
+    source, target, output = (r if r is None else torch.cat([r[list(ORDER)], r[len(ORDER) :]]) for r in rows)
     config = _config(loaded, source, target, output, joint)
-    weights = {"embedding.weight": target}
-    if config.source_vocabulary:
-        weights["source_embedding.weight"] = source
-    if output is not None and not config.tied_output:
-        weights["output.weight"] = output
-    if config.positions == "learned":
-        weights["source_positions"] = state.positions("encoder", config)
-        weights["target_positions"] = state.positions("decoder", config)
-    for side, layers in zip(SIDES, (config.encoder_layers, config.decoder_layers), strict=True):
-        for i in range(layers):
-            weights |= state.layer(side, i)
-        if f"{side}.layer_norm.weight" in loaded.weights:
-            weights |= state.linear(f"{side}.layer_norm", f"{side}_norm")
-    unused = sorted(name for name in state.unused if not _UNUSED.fullmatch(name))
-    if unused:
-        raise DataError(f"{loaded.path}: {loaded.architecture} has unsupported weights: {unused[0]}")
     model = Transformer(config)
+    found = {"embedding.weight": target, "source_embedding.weight": source, "output.weight": output}
+    if config.positions == "learned":
+        usual = sinusoid_halves(FIRST_POSITION + config.max_pieces, config.width)  # of a side without learned ones
+        for side, name in zip(SIDES, ("source_positions", "target_positions"), strict=True):
+            places = weights.pop(f"{side}.embed_positions.weight", usual)
+            found[name] = places[FIRST_POSITION : FIRST_POSITION + config.max_pieces]
     try:
-        model.load_state_dict(weights)
+        for name in model.state_dict():
+            if name not in found:
+                found[name] = torch.cat([_popped(loaded, weights, theirs) for theirs in _names(name)])
+        unused = sorted(name for name in weights if not _UNUSED.fullmatch(name))
+        if unused:
+            raise DataError(f"{loaded.path}: {loaded.architecture} has unsupported weights: {unused[0]}")
+        model.load_state_dict({name: found[name] for name in model.state_dict()})
     except RuntimeError as error:
         problem = " ".join(str(error).split()[:30])
         raise DataError(f"{loaded.path}: {loaded.architecture} is not a standard Transformer: {problem}") from error
@@ -315,6 +312,8 @@ def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor |
     if activation not in ("relu", "gelu"):
         raise DataError(f"{loaded.path}: activation {activation}; supported are relu and gelu")
     tied = arguments.get("share_decoder_input_output_embed") or arguments.get("share_all_embeddings")
+    if source.shape[1:] != target.shape[1:]:
+        raise DataError(f"{loaded.path}: encoder and decoder of different widths are not supported")
     if output is None and not tied:
         raise DataError(f"{loaded.path}: it has no output layer (decoder.output_projection.weight)")
     layers = [len({name.split(".")[2] for name in weights if name.startswith(f"{side}.layers.")}) for side in SIDES]
@@ -346,62 +345,32 @@ def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor |
     )
 
 
-class _Weights:
-    """A checkpoint's weights under our names, and the weights not yet used."""
+def _current(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights in float32 under the names of current checkpoints.
 
-    def __init__(self, loaded: Checkpoint) -> None:
-        self.loaded = loaded
-        self.unused = set(loaded.weights)
+    Before 2019 and in attn2d, queries, keys and values shared a matrix, and the norms of a layer were numbered.
+    """
+    current: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        start, joined, part = name.partition("in_proj_")
+        if joined:
+            names = [f"{start}{x}_proj.{part}" for x in "qkv"]
+            current |= dict(zip(names, weight.float().chunk(3), strict=False))
+        else:
+            for old, new in _OLD:
+                name = re.sub(old, new, name)
+            current[name] = weight.float()
+    return current
 
-    def take(self, *names: str) -> Tensor | None:
-        """Return the first unused weight of these names as float32, or None; mark all of them as used."""
-        matches = [name for name in names if name in self.unused]
-        self.unused -= set(matches)
-        return self.loaded.weights[matches[0]].float() if matches else None
 
-    def need(self, *names: str) -> Tensor:
-        """Like `take`, but raises DataError instead of returning None."""
-        weight = self.take(*names)
-        if weight is None:
-            raise DataError(f"{self.loaded.path}: {self.loaded.architecture} has no weight {names[0]}")
-        return weight
+def _names(name: str) -> list[str]:
+    """Return the names in a current checkpoint of the weights that are stacked in one of ours."""
+    for ours, theirs in _PARTS.items():
+        name = name.replace(ours, theirs)
+    return [name.replace("key_value", f"{x}_proj") for x in ("kv" if "key_value" in name else "k")]
 
-    def table(self, *names: str) -> Tensor | None:
-        """Return an embedding with its rows in our order, or None if no unused weight has one of these names."""
-        rows = self.take(*names)
-        return None if rows is None else torch.cat([rows[list(ORDER)], rows[len(ORDER) :]])
 
-    def positions(self, side: str, config: ModelConfig) -> Tensor:
-        """Return the learned position vectors, or sines and cosines if this side has none."""
-        rows = self.take(f"{side}.embed_positions.weight")
-        if rows is None:
-            rows = sinusoid_halves(FIRST_POSITION + config.max_pieces, config.width)
-        return rows[FIRST_POSITION : FIRST_POSITION + config.max_pieces]
-
-    def linear(self, source: str, target: str) -> dict[str, Tensor]:
-        """Return the weight and bias of a linear map or a norm."""
-        return {f"{target}.{part}": self.need(f"{source}.{part}") for part in ("weight", "bias")}
-
-    def attention(self, source: str, target: str) -> dict[str, Tensor]:
-        """Return an attention's projections; before 2019 and in attn2d, queries, keys and values shared a matrix."""
-        out = self.linear(f"{source}.out_proj", f"{target}.output")
-        for part in ("weight", "bias"):
-            joined = self.take(f"{source}.in_proj_{part}")
-            rows = [self.need(f"{source}.{x}_proj.{part}") for x in "qkv"] if joined is None else joined.chunk(3)
-            if len({row.shape for row in rows}) != 1:
-                problem = "encoder and decoder of different widths are not supported"
-                raise DataError(f"{self.loaded.path}: {source}: {problem}")
-            out |= {f"{target}.query.{part}": rows[0], f"{target}.key_value.{part}": torch.cat([*rows[1:]])}
-        return out
-
-    def layer(self, side: str, i: int) -> dict[str, Tensor]:
-        """Return the weights of one layer of the encoder or the decoder."""
-        source, target = f"{side}.layers.{i}", f"{side}.{i}"
-        out = self.attention(f"{source}.self_attn", f"{target}.attention")
-        if side == "decoder":
-            out |= self.attention(f"{source}.encoder_attn", f"{target}.cross")
-        numbered = f"{source}.layer_norms.0.weight" in self.unused
-        for number, (name, norm) in enumerate(_NORMS[side].items()):
-            out |= self.linear(f"{source}.layer_norms.{number}" if numbered else f"{source}.{norm}", f"{target}.{name}")
-        out |= self.linear(f"{source}.fc1", f"{target}.feed_forward.0")
-        return out | self.linear(f"{source}.fc2", f"{target}.feed_forward.3")
+def _popped(loaded: Checkpoint, weights: dict[str, Tensor], name: str) -> Tensor:
+    if name not in weights:
+        raise DataError(f"{loaded.path}: {loaded.architecture} has no weight {name}")
+    return weights.pop(name)

@@ -24,7 +24,7 @@ from smt.engines import llm_replies
 from smt.engines.llm_replies import VOID, Asked, translation
 from smt.lm.local import LocalConfig, language_model
 from smt.policies.policy import Words
-from smt.policies.prefixes import PolicyK, PolicyN, PolicyTranslator, policy_of
+from smt.policies.prefixes import PolicyK, PolicyN, PolicyTranslator, moments, policy_of
 from sqa.core import POLICIES, Count, DataError, Emission, Question, Whole, checked, parse_k
 from sqa.core.languages import certain_pair, code_of, language_of
 from sqa.core.own import OwnPart
@@ -181,7 +181,7 @@ class Llm:
         return [next(written) if step.read else () for step in steps]
 
     def continued(self, steps: Sequence[Step]) -> list[Words]:
-        """Return the words that the model writes next at each step.
+        """Return the words that the model writes next at each step: at most one before the sentence has ended.
 
         Raises EndpointError, ConfigError or DataError if the model cannot be reached, or never returns a translation.
         """
@@ -192,8 +192,9 @@ class Llm:
             some = len(waiting) if self.config.local else ALL_WRONG + self._asked - self._void.total()
             now = list(waiting)[:some]
             for task, reply in self._model.ask(now).items():
-                words, problems = self._read(task, waiting.pop(task), reply)
-                read[task] = words
+                step = waiting.pop(task)
+                words, problems = self._read(task, step, reply)
+                read[task] = words if step.ended else words[:1]
                 self._count(reply, problems)
         return [read[task] for task in tasks]
 
@@ -253,17 +254,6 @@ class Llm:
         return f"{said}, {begins}; {advice}; another endpoint.label asks cached prompts again"
 
 
-def moments(source: Iterable[str], k: int) -> Iterator[tuple[Words, bool]]:
-    """Yield (words read so far, whether the sentence has ended) after each word from the k-th on, and at the end."""
-    read: Words = ()
-    for word in source:
-        read = (*read, word)
-        if len(read) >= k:
-            yield read, False
-    if read:
-        yield read, True
-
-
 class Continuation:
     """A language model that continues its own words; streaming and batched decoding give the same words and g."""
 
@@ -276,7 +266,6 @@ class Continuation:
         target: Words = ()
         for read, ended in moments(source, self.k):
             [words] = self.system.continued([Step(read, ended, target)])
-            words = words if ended else words[:1]
             yield from words
             target += words
 
@@ -291,42 +280,34 @@ class Continuation:
             numbers = range(len(question.sentences))
             for lane in [numbers] if self.previous else [range(i, i + 1) for i in numbers]:
                 lanes.append(self._lane(question, lane, emissions))
-        waiting = [(lane, step) for lane in lanes if (step := next(lane, None)) is not None]
+        waiting = [(lane, step) for lane in lanes if (step := next(lane)) is not None]
         while waiting:
             # The long replies at ends of sentences wait until nothing else is left, so that they form large batches.
             now = [pair for pair in waiting if not pair[1].ended] or waiting
             later = [pair for pair in waiting if pair[1].ended] if len(now) < len(waiting) else []
             answered = zip(now, self.system.continued([step for _, step in now]), strict=True)
-            waiting = [(lane, step) for (lane, _), words in answered if (step := _sent(lane, words)) is not None]
+            waiting = [(lane, step) for (lane, _), words in answered if (step := lane.send(words)) is not None]
             waiting += later
         return [[emission for sentence in emissions for emission in sentence] for emissions in written]
 
     def _lane(
         self, question: Question, numbers: Iterable[int], written: Sequence[list[Emission]]
-    ) -> Generator[Step, Words, None]:
-        """Yield the steps of these sentences in order, and append the words sent back for each step to `written`."""
+    ) -> Generator[Step | None, Words, None]:
+        """Yield the steps of these sentences in order, then None; append the words sent back for each to `written`."""
         before: list[tuple[Words, Words]] = []
         for number in numbers:
             target: Words = ()
             for read, ended in moments(question.sentences[number], self.k):
                 words = yield Step(read, ended, target, tuple(before[max(0, len(before) - self.previous) :]))
-                words = words if ended else words[:1]
                 written[number].extend(Emission(number, word, len(read), ended) for word in words)
                 target += words
             before.append((question.sentences[number], target))
+        yield None
 
     def fingerprint(self) -> str:
         """Return a hash of the model, its prompts and the policy."""
         policy = [CONTINUATION, self.k, self.previous, self.system.config.step_tokens]
         return digest([VERSION, policy, self.system.fingerprint()])
-
-
-def _sent(lane: Generator[Step, Words, None], words: Words) -> Step | None:
-    """Send the words of a reply to a lane and return the lane's next step, or None at its end."""
-    try:
-        return lane.send(words)
-    except StopIteration:
-        return None
 
 
 def build(config: LlmConfig) -> Continuation | PolicyTranslator:

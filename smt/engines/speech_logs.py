@@ -131,17 +131,17 @@ class Output(Struct):
 
 
 def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
-    began: dict[str, int] = {}  # recording -> its first line
-    shown: dict[str, list[Shown]] = {}  # recording -> its tokens, not yet joined to words
+    shown: dict[str, tuple[int, list[Shown]]] = {}  # recording -> its first line, and its tokens, not joined to words
     of_id: dict[int | str, list[Shown]] = {}  # an id may be reused for another recording
     tokens: list[str] = []
     for where, number, row in rows:
         if "metadata" in row:
             begins = converted(where, row, Begins)
             name = recording_name(begins.metadata.wav_name)
-            if began.setdefault(name, number) != number:
-                raise DataError(f"{where}: the recording {name!r} appears twice (line {began[name]})")
-            shown[name] = of_id[begins.id] = []
+            if name in shown:
+                raise DataError(f"{where}: the recording {name!r} appears twice (line {shown[name][0]})")
+            shown[name] = number, []
+            of_id[begins.id] = shown[name][1]
         elif "id" in row:
             output = converted(where, row, Output)
             if output.id not in of_id:
@@ -151,14 +151,14 @@ def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
             of_id[output.id].append(_after(where, number, output, of_id[output.id]))
         elif "model_loading_time" not in row:
             keys = '"id" with "metadata" or "total_audio_processed", or "model_loading_time"'
-            raise DataError(f"{where}: expected simulstream's {keys}, got {_keys(row)}")
+            raise DataError(f"{where}: expected simulstream's {keys}, got the keys {', '.join(row)[:80] or '(none)'}")
     file, join = where.rpartition(":")[0], joiner(pieces)
     check_words(file, tokens, pieces)
-    for name, states in shown.items():
+    for name, (line, states) in shown.items():
         if not states:
-            raise DataError(f"{file}:{began[name]}: recording {name!r} has no further lines; is the log truncated?")
+            raise DataError(f"{file}:{line}: recording {name!r} has no further lines; is the log truncated?")
         whole = [state._replace(words=join(state.words).split()) for state in states]
-        yield Recording(name, began[name], words_of(whole))
+        yield Recording(name, line, words_of(whole))
 
 
 def _after(where: str, number: int, output: Output, shown: Sequence[Shown]) -> Shown:
@@ -320,10 +320,6 @@ def _clean(where: str, wrote: Sequence[TimedWord], cleaner: Cleaner) -> Iterator
         kept += [len(tokens)] if word.token else []
         for n, token in enumerate(tokens or ([""] if gone else [])):
             yield word._replace(token=token, erase=0 if n else gone)
-
-
-def _keys(row: dict[str, Any]) -> str:
-    return f"the keys {', '.join(row)[:80]}" if row else "an empty object"
 
 
 VERSION = 1  # increase when the emissions change

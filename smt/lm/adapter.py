@@ -54,7 +54,7 @@ class Adapter:
     def put_into(self, base: Base) -> None:
         """Add the adapter to the weights of its base.  Raises DataError for another base or tokenizer."""
         origin, network = self.config["base"], base.network
-        if base.identity != self.identity:
+        if base.identity != RENAMED.get(origin["identity"], origin["identity"]):
             raise DataError(f"{self.folder}: an adapter for {origin['name']}, not for the model in {base.folder}")
         if base.tokens.text(PROBE) != list(origin["probe"]):
             raise DataError(f"{base.folder}: its tokenizer differs from the one used to train {self.folder}")
@@ -63,20 +63,10 @@ class Adapter:
         adapt(network, self.config["rank"], self.config["scale"], 0)
         if {name: x.shape for name, x in factors(network).items()} != {n: x.shape for n, x in self.weights.items()}:
             raise DataError(f"{self.folder}/{WEIGHTS}: not the factors of an adapter of rank {self.config['rank']}")
-        self.copy_into(network)
-        network.model = network.model.merge_and_unload()
-
-    @property
-    def identity(self) -> str:
-        """Return the identity of the base."""
-        identity = self.config["base"]["identity"]
-        return RENAMED.get(identity, identity)
-
-    def copy_into(self, network: CausalLM) -> None:
-        """Copy the factors into an adapter of equal rank that the network already has."""
-        from peft import set_peft_model_state_dict
+        from peft import set_peft_model_state_dict  # `adapt` has checked that the package is installed
 
         set_peft_model_state_dict(network.model, self.weights)
+        network.model = network.model.merge_and_unload()
 
 
 def settings(rank: int, scale: float) -> dict[str, Any]:

@@ -55,7 +55,11 @@ def _unpack(path: Path, folder: Path) -> None:
         tokenizer = from_scores(*(values.pop(f"{PIECES}.{key}") for key in ("tokens", "scores", "token_type")))
         tokenizer.save(str(folder / FILE))
         del tokenizer  # it takes as much memory as the model
-        model = load_gguf(path)
+        from transformers import AutoModelForCausalLM
+
+        options: dict[str, Any] = {"gguf_file": path.name, "dtype": "bfloat16", "local_files_only": True}
+        with quiet():
+            model: Any = AutoModelForCausalLM.from_pretrained(path.parent, **options)
         model.config.bos_token_id = values[f"{PIECES}.bos_token_id"]
     except (ValueError, IndexError, KeyError, TypeError, OSError, OverflowError, MemoryError, RuntimeError) as error:
         raise DataError(f"{path}: a damaged or incomplete GGUF file: {str(error).splitlines()[0]}") from error
@@ -69,16 +73,6 @@ def _metadata(path: Path) -> dict[str, Any]:
     used = ("general.architecture", *(f"{PIECES}.{key}" for key in USED))
     fields = GGUFReader(path).fields
     return {name: fields[name].contents() for name in used if name in fields}
-
-
-def load_gguf(path: Path) -> Any:
-    """Return the model of a GGUF file in bfloat16; raises an error of transformers for a damaged file."""
-    from transformers import AutoModelForCausalLM
-
-    with quiet():
-        return AutoModelForCausalLM.from_pretrained(
-            path.parent, gguf_file=path.name, dtype="bfloat16", local_files_only=True
-        )
 
 
 WANTED = ("config.json", "*.safetensors", "*.safetensors.index.json", FILE)  # files that a model's output depends on

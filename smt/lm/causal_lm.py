@@ -10,7 +10,7 @@ The adapter is bundled, or a folder written by `sqa train smt`.  A language mode
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.tokenizer import Layout
@@ -60,15 +60,27 @@ class CausalLmConfig:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A language model with its adapter, for any policy."""
+    """A language model with its adapter and its lexicon, for any policy."""
 
     folder: Path  # folder of the language model
     adapter: Path
     files: tuple[str, str]  # sha256 of the files of the language model and of the adapter
     languages: tuple[str, str]
     where: Place
-    bidirectional: bool = False
-    glosses: bool = False  # whether rare source words had glosses in training
+    bidirectional: bool
+    glosses: bool  # whether rare source words had glosses in training
+    lexicon: Path | None
+    bonus: float
+
+    def key(self) -> list[Any]:
+        """Return everything that the words depend on, except the policy."""
+        kept = [self.files, self.languages, self.where.dtype, self.bidirectional, HYPOTHESES, *self.where.key]
+        lexicon = [lexicons.fingerprint(self.lexicon, self.bonus)] if self.lexicon else []
+        return [VERSION, SEARCH, GLOSSES_VERSION, *kept, *lexicon]
+
+    def translator(self, schedule: Schedule, fingerprint: str) -> WaitKTranslator:
+        """Return a translator of this model, which is loaded for the first text."""
+        return WaitKTranslator(partial(writer, self), schedule, fingerprint, certain_pair(*self.languages))
 
 
 def resolve(config: CausalLmConfig) -> Model:
@@ -90,15 +102,17 @@ def resolve(config: CausalLmConfig) -> Model:
     if config.bidirectional and not about.get("bidirectional", False):
         raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
     files, languages = (load_fingerprint(base), adapter_digest(folder)), (about["source"], about["target"])
-    return Model(base, folder, files, languages, where, config.bidirectional, about.get("glosses", False))
+    lexicon = lexicons.packed_folder(config.lexicon, languages) if config.lexicon else None
+    glosses = about.get("glosses", False)
+    return Model(base, folder, files, languages, where, config.bidirectional, glosses, lexicon, config.lexicon_bonus)
 
 
 @lru_cache(maxsize=1)  # a model takes a gigabyte; runs of one model follow each other
-def writer(model: Model, lexicon: Path | None = None, bonus: float = lexicons.BONUS) -> "LmWriter":
+def writer(model: Model) -> "LmWriter":
     """Load a model once for all runs that differ only in the policy.
 
-    A packed phrase-based model (`lexicon`) adds a bonus of `bonus` nats on its translations.  A model that was trained
-    with glosses also reads them as glosses.
+    A packed phrase-based model (`lexicon`) adds a bonus (nats) on its translations.  A model that was trained with
+    glosses also reads them as glosses.
     """
     from smt.lm.adapter import load_adapter
     from smt.lm.lm_stepper import LmWriter
@@ -110,40 +124,23 @@ def writer(model: Model, lexicon: Path | None = None, bonus: float = lexicons.BO
     adapter.put_into(base)
     base.network.place(model.where)
     plain = LmWriter.of(base, Layout.of(base.tokens, *model.languages), adapter.pieces, model.bidirectional)
-    if lexicon is None:
+    if model.lexicon is None:
         return plain
     language = model.languages[0]
-    table = lexicons.load_table(lexicon, language)
-    glosses = load_glosses(lexicon, language) if model.glosses else None
-    return replace(plain, bonus=Lexicon(table, language, bonus, plain.rules, plain.places), glosses=glosses)
+    table = lexicons.load_table(model.lexicon, language)
+    glosses = load_glosses(model.lexicon, language) if model.glosses else None
+    return replace(plain, bonus=Lexicon(table, language, model.bonus, plain.rules, plain.places), glosses=glosses)
 
 
 @lru_cache(maxsize=1)
-def _system(model: Model, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
-    load = partial(writer, model, lexicon, bonus)
-    return Remembered(WaitKTranslator(load, Schedule(FULL), fingerprint, certain_pair(*model.languages)))
+def _system(model: Model, fingerprint: str) -> Remembered:
+    return Remembered(model.translator(Schedule(FULL), fingerprint))
 
 
 def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     """Return the translator of a config."""
     model = resolve(config)
-    lexicon = lexicons.model_folder(config.lexicon, model.languages) if config.lexicon else None
-    key = [
-        VERSION,
-        SEARCH,
-        GLOSSES_VERSION,
-        model.files,
-        model.languages,
-        model.where.dtype,
-        model.bidirectional,
-        HYPOTHESES,
-    ]
-    key += model.where.key
-    key += [lexicons.fingerprint(lexicon, config.lexicon_bonus)] if lexicon else []
     if config.policy == "wait-k":
         schedule = Schedule(parse_k(config.k), config.emission_rate)
-        fingerprint = digest(["causal-lm", key, asdict(schedule)])
-        load = partial(writer, model, lexicon, config.lexicon_bonus)
-        return WaitKTranslator(load, schedule, fingerprint, certain_pair(*model.languages))
-    whole = digest(["causal-lm, whole texts", key])
-    return PolicyTranslator(_system(model, lexicon, config.lexicon_bonus, whole), policy_of(config))
+        return model.translator(schedule, digest(["causal-lm", model.key(), asdict(schedule)]))
+    return PolicyTranslator(_system(model, digest(["causal-lm, whole texts", model.key()])), policy_of(config))

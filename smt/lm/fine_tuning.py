@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +30,11 @@ from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
 from smt.lm.tokenizer import OFFSET, Layout, Tokens
 from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, pad
-from smt.statistical.lexicon import Glosses, load_glosses
-from smt.statistical.lexicon import model_folder as packed_folder
+from smt.statistical.lexicon import Glosses, load_glosses, packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import Buckets, load_arrays, parts, save_arrays, weigh
-from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
+from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, work_folder
 from smt.training.steps import corpus_bleu, identity_of, run_steps
 from sqa.core import ConfigError, DataError
 from sqa.files import claimed, joined_digest, json_document, locked, place, write_text
@@ -258,8 +256,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
         return load_arrays(Pairs, folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)
     report, rng = Report(), np.random.default_rng(config.corpus.seed)
-    language = config.corpus.pair[:2]
-    rows = [*cleaned(config.corpus, report), *lexicon_pairs(config.corpus.pair), *names(language)]
+    rows = [*cleaned(config.corpus, report), *lexicon_pairs(config.corpus.pair)]
     texts = [(t, s) if config.reverse else (s, t) for s, t, _ in weigh(rows, weights(config), rng)]
     if glosses := glosses_of(config):
         texts = [(glosses.training_text(source, rng), target) for source, target in texts]
@@ -325,8 +322,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
 
 def development_bleu(writer: LmWriter, config: LmConfig) -> float:
     """Return the BLEU of full-input translation on the first sentences of the development part."""
-    rows = islice(development_pairs(config.corpus, config.development), config.train.evaluate_sentences)
-    pairs = [(target, source) if config.reverse else (source, target) for source, target, _ in rows]
+    pairs = [(pair[1], pair[0]) if config.reverse else pair for pair in development_pairs(config)]
     return corpus_bleu(writer, pairs, Schedule(FULL))
 
 
@@ -336,7 +332,7 @@ def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None =
     With `seeds`, make that many training runs, from the config's seed on, in folders `seed<N>`.
     """
     config = load(config_path, LmConfig)
-    folder = runs / "smt" / config.name
+    folder = work_folder(config, runs)
     if seeds is not None and seeds < 1:
         raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
     for seed in range(config.train.seed, config.train.seed + (seeds or 1)):

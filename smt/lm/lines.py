@@ -9,7 +9,6 @@ Letters in the shape comments: B prompts, N positions, M positions of the beginn
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -17,17 +16,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from smt.lm.base import Base
 from smt.lm.network import Memory, mask_of
+from sqa.net.chat import Reply
 
 ROWS, GPU_ROWS = 16, 256  # prompts completed in parallel on a CPU, and on a GPU with 10 GB of free memory
 BREAK = "\n"  # ends a line
-
-
-class Line(NamedTuple):
-    """A line after a prompt, with a leading space if it begins a new word."""
-
-    text: str
-    read: int  # number of pieces of the prompt, including the beginning
-    written: int  # number of pieces of the line, which is cut off if this is the maximum
 
 
 class LineWriter:
@@ -48,17 +40,20 @@ class LineWriter:
         if pieces:
             base.network.read(torch.tensor([pieces], device=self._device), self._beginning)
 
-    def write(self, prompts: Sequence[str], most: int) -> list[Line]:
-        """Return the greedily decoded line after each non-empty prompt, with at most `most` pieces."""
+    def write(self, prompts: Sequence[str], most: int) -> list[Reply]:
+        """Return the greedily decoded line after each non-empty prompt, cut off at `most` pieces.
+
+        A line begins with a space if it begins a new word.  Tokens are pieces; those of a prompt include the beginning.
+        """
         pieces = [self._tokens.text(prompt) for prompt in prompts]
-        written: dict[int, Line] = {}
+        written: dict[int, Reply] = {}
         order = sorted(range(len(prompts)), key=lambda i: len(pieces[i]))
         rows = ROWS if self._device.type == "cpu" else GPU_ROWS
         for group in (order[i : i + rows] for i in range(0, len(order), rows)):
             for i, line in zip(group, self._lines([pieces[i] for i in group], most), strict=True):
                 text, blank = self._tokens.decode(line), " " if line and self._tokens.starts_word[line[0]] else ""
                 text = blank + text.partition(BREAK)[0].strip() if self._is_line else text
-                written[i] = Line(text, self._begun + len(pieces[i]), len(line))
+                written[i] = Reply(text, self._begun + len(pieces[i]), len(line))
         return [written[i] for i in range(len(prompts))]
 
     @torch.inference_mode()

@@ -87,8 +87,8 @@ class LocalModel:
         replies: dict[P, Reply] = {}
         for most in sorted({task.max_tokens for task in tasks.values()}):
             group = {prompt: self._text(task) for prompt, task in tasks.items() if task.max_tokens == most}
-            lines = self._writer.write([*group.values()], min(most, self.max_tokens))
-            replies |= {prompt: Reply(*line) for prompt, line in zip(group, lines, strict=True)}
+            written = self._writer.write([*group.values()], min(most, self.max_tokens))
+            replies |= dict(zip(group, written, strict=True))
         return replies
 
     def _text(self, task: Task) -> str:

@@ -54,29 +54,26 @@ def written(
     `translation` returns the system's translation of a prefix, whose words are joined by spaces.
     """
     shown: Words = ()
-    for translations, read, ended in _moments(policy, source, translation):
+    translations: list[Words] = []
+    for read, ended in moments(source, policy.start):
+        translations.append(translations[-1] if ended and translations else translation(" ".join(read)))
         newest = policy.show(shown, translations, ended)
-        yield from ((write, read, ended) for write in writes(shown, newest))
+        yield from ((write, len(read), ended) for write in writes(shown, newest))
         shown = newest
 
 
-def _moments(
-    policy: Policy, source: Iterable[str], translation: Callable[[str], Words]
-) -> Iterator[tuple[list[Words], int, bool]]:
-    """Yield (translations so far, number of words read, whether the source has ended).
+def moments(source: Iterable[str], start: int) -> Iterator[tuple[Words, bool]]:
+    """Yield (words read so far, whether the sentence has ended) after each word from the `start`-th on, and at the end.
 
-    Yields after every word from the `policy.start`-th on, and at the end of the sentence.
+    Yields nothing for an empty sentence.
     """
-    read: list[str] = []
-    translations: list[Words] = []
+    read: Words = ()
     for word in source:
-        read.append(word)
-        if len(read) >= policy.start:
-            translations.append(translation(" ".join(read)))
-            yield translations, len(read), False
+        read = (*read, word)
+        if len(read) >= start:
+            yield read, False
     if read:
-        complete = translations[-1] if translations else translation(" ".join(read))
-        yield [*translations, complete], len(read), True
+        yield read, True
 
 
 class PolicyTranslator:
@@ -96,7 +93,8 @@ class PolicyTranslator:
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Return the emissions of whole questions, with one request to the system for all prefixes of all sentences."""
         sentences = [sentence for question in questions for sentence in question.sentences]
-        words = words_of(self.system, [text for sentence in sentences for text in self._prefixes(sentence)])
+        prefixes = [" ".join(read) for sentence in sentences for read, _ in moments(sentence, self.policy.start)]
+        words = words_of(self.system, prefixes)
         return [
             [
                 Emission(i, write.token, g, ended, write.erase)
@@ -105,11 +103,6 @@ class PolicyTranslator:
             ]
             for question in questions
         ]
-
-    def _prefixes(self, sentence: Sequence[str]) -> list[str]:
-        """Return the texts to translate: all prefixes from the policy's first on, then the complete sentence."""
-        first = min(self.policy.start, len(sentence))
-        return [" ".join(sentence[:n]) for n in range(first, len(sentence) + 1)]
 
     def fingerprint(self) -> str:
         """Return a hash of the system and the policy."""

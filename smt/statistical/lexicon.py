@@ -63,7 +63,7 @@ class Translation(NamedTuple):
     form: str  # form by which the translation is recognised in the output
 
 
-def model_folder(name: str, languages: tuple[str, str]) -> Path:
+def packed_folder(name: str, languages: tuple[str, str]) -> Path:
     """Return the folder of the packed model that a config's `lexicon` names.
 
     Raises ConfigError if there is none, or if it translates between other languages.

@@ -21,25 +21,15 @@ from pathlib import Path
 import numpy as np
 
 from smt.models.vocab import normalise
-from smt.statistical import tokens
+from smt.statistical import phrase_table, tokens
 from smt.statistical.packed import LANGUAGE, TABLE, write_small_files
-from smt.statistical.phrase_table import (
-    PhraseCounts,
-    prune_lexicon,
-    read_tokens,
-    write_language_weights,
-    write_ngrams,
-    write_rows,
-    write_tokens,
-)
 from smt.statistical.stages_config import PbmtConfig
 from smt.statistical.tune import tune, tune_packed
 from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig
-from smt.training.prepare import cleaned, lexicon_pairs, names
+from smt.training.prepare import cleaned, lexicon_pairs, work_folder
 from sqa.core import ConfigError, DataError, need
 from sqa.files import claimed, digest, empty, json_document, write_text
-from sqa.pipeline import folder_name
 
 VERSION = 1  # increase when the files of a stage change
 _BATCH = 2000  # sentence pairs aligned per call
@@ -75,7 +65,7 @@ def make_corpus(config: PbmtConfig, folder: Path) -> None:
     if missing:
         raise ConfigError(f"corpus.pairs: no clean pairs in {', '.join(missing)}; check the names of the corpora")
     chosen = choose(pairs, part.pairs, part.max_words)
-    entries = [(normalise(s), normalise(t), c) for s, t, c in [*lexicon_pairs(part.pair), *names(part.pair[:2])]]
+    entries = [(normalise(s), normalise(t), c) for s, t, c in lexicon_pairs(part.pair)]
     english = sorted({pair[1] for pair in pairs})
     forms = write_corpus(folder, chosen, entries, english)
     write_text(folder / "forms.json", json.dumps(forms, ensure_ascii=False))
@@ -92,8 +82,9 @@ def write_corpus(
     forms = [tokens.usual_forms(tokens.count_forms(map(tokens.tokenise, lines))) for lines in sides]
     for side, name in enumerate(("train.source", "train.target")):
         lines = [tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs]
-        write_tokens(folder / name, [*lines, *(tokens.tokenise(entry[side]) for entry in entries)])
-    write_tokens(folder / "language.txt", (tokens.truecase(tokens.tokenise(line), forms[1]) for line in english))
+        phrase_table.write_tokens(folder / name, [*lines, *(tokens.tokenise(entry[side]) for entry in entries)])
+    cased = (tokens.truecase(tokens.tokenise(line), forms[1]) for line in english)
+    phrase_table.write_tokens(folder / "language.txt", cased)
     return forms
 
 
@@ -102,17 +93,17 @@ def write_corpus(
 
 def make_language(config: PbmtConfig, folder: Path) -> None:
     """Write the n-gram counts, with equal weights until the tuning."""
-    c = config.language
-    write_ngrams(read_tokens(folder / "language.txt"), c.order, c.once, folder / "model" / LANGUAGE)
+    c, sentences = config.language, phrase_table.read_tokens(folder / "language.txt")
+    phrase_table.write_ngrams(sentences, c.order, c.once, folder / "model" / LANGUAGE)
     (folder / "model" / f"{LANGUAGE}.wp").write_text("")
-    write_language_weights(folder / "model" / LANGUAGE, c.order, [0.5] * (3 * c.order))
+    phrase_table.write_language_weights(folder / "model" / LANGUAGE, c.order, [0.5] * (3 * c.order))
 
 
 def make_alignment(config: PbmtConfig, folder: Path) -> None:
     """Run FastAlign from source to target (table_invswm: target given source, in Thot's naming) and the reverse."""
     from thot.alignment import FastAlignModel
 
-    sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
+    sides = [phrase_table.read_tokens(folder / name) for name in ("train.source", "train.target")]
     for name, source, target in (("invswm", *sides), ("swm", *reversed(sides))):
         model = FastAlignModel()
         model.variational_bayes = True
@@ -125,7 +116,7 @@ def make_alignment(config: PbmtConfig, folder: Path) -> None:
         prefix = folder / "model" / f"{TABLE}_{name}"
         model.print(str(prefix))
         model.clear()
-        prune_lexicon(prefix.with_suffix(".fa_lexnd"), config.phrases.least)
+        phrase_table.prune_lexicon(prefix.with_suffix(".fa_lexnd"), config.phrases.least)
         for ending in (".src", ".trg", ".srctrgc"):  # copies of the text that the decoder requires but does not read
             prefix.with_suffix(ending).write_text("")
 
@@ -133,11 +124,11 @@ def make_alignment(config: PbmtConfig, folder: Path) -> None:
 def make_phrases(config: PbmtConfig, folder: Path) -> None:
     """Write the phrase table, and the small files that Thot also requires."""
     c = config.phrases
-    sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
-    counts = PhraseCounts(c.longest)
+    sides = [phrase_table.read_tokens(folder / name) for name in ("train.source", "train.target")]
+    counts = phrase_table.PhraseCounts(c.longest)
     for x, y, links in zip(*sides, aligned(folder, *sides), strict=True):
         counts.add(x, y, links)
-    write_rows(counts.rows(c.best, c.once), folder / "model" / f"{TABLE}.ttable")
+    phrase_table.write_rows(counts.rows(c.best, c.once), folder / "model" / f"{TABLE}.ttable")
     write_small_files(folder / "model")
 
 
@@ -176,9 +167,7 @@ STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], .
 def train(config: PbmtConfig, runs: Path, fresh: bool = False) -> Path:
     """Run the missing stages, and return the folder of the finished model."""
     need("thot", "phrase-based translation")
-    if wrong := folder_name(config.name):
-        raise ConfigError(wrong)
-    folder = runs / "smt" / config.name
+    folder = work_folder(config, runs)
     with claimed(folder):
         if fresh:
             empty(folder)
@@ -199,10 +188,3 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
         stage(config, folder)
         write_text(note, json.dumps({"key": key}) + "\n")
         print(f"sqa: {name}: {time.monotonic() - began:.1f} s", file=sys.stderr)
-
-
-def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
-    """Train for `sqa train smt CONFIG` with a config of `kind: pbmt`, and print the model's folder."""
-    from sqa.pipeline import load
-
-    print(train(load(config_path, PbmtConfig), runs, fresh))

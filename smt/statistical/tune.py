@@ -23,12 +23,7 @@ import numpy as np
 from smt.statistical import tokens
 from smt.statistical.packed import LANGUAGE, WEIGHTS, pack, set_weights, unpack, write_model
 from smt.statistical.pbmt import Engine, finish
-from smt.statistical.phrase_table import (
-    only_ngrams_of,
-    read_tokens,
-    write_language_weights,
-    write_tokens,
-)
+from smt.statistical.phrase_table import only_ngrams_of, read_tokens, write_language_weights, write_tokens
 from smt.statistical.stages_config import PbmtConfig
 from sqa.files import json_document, write_text
 

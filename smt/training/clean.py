@@ -183,10 +183,7 @@ def linked(sources: Sequence[str], targets: Sequence[str], letters: int = 0) -> 
     import eflomal
 
     with tempfile.TemporaryDirectory() as folder:
-        source, target, forward, reverse = (Path(folder) / name for name in ("source", "target", "forward", "reverse"))
-        source.write_text("\n".join(sources) + "\n", encoding="utf-8")
-        target.write_text("\n".join(targets) + "\n", encoding="utf-8")
+        forward, reverse = (Path(folder) / name for name in ("forward", "reverse"))
         aligner = eflomal.Aligner(model=3, n_iterations=(2, 2, 2), source_prefix_len=letters, target_prefix_len=letters)
-        with source.open(encoding="utf-8") as x, target.open(encoding="utf-8") as y:
-            aligner.align(x, y, links_filename_fwd=str(forward), links_filename_rev=str(reverse), quiet=True)
+        aligner.align(sources, targets, links_filename_fwd=str(forward), links_filename_rev=str(reverse), quiet=True)
         return list(zip(*(path.read_text().split("\n")[:-1] for path in (forward, reverse)), strict=True))

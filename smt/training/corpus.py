@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,8 +68,8 @@ class Packed:
         return len(self.source_start) - 1
 
 
-def pack(pairs: Sequence[Pair], vocabulary: Vocabulary, links: Sequence[Sequence[tuple[int, int]]] | None) -> Packed:
-    """Segment `pairs`; `links`, if given, has (source piece, target piece) tuples per pair."""
+def pack(pairs: Sequence[Pair], vocabulary: Vocabulary) -> Packed:
+    """Segment `pairs`, without alignment links."""
     sides: list[tuple[np.ndarray, np.ndarray]] = []
     for side in (0, 1):
         ids: list[int] = []
@@ -79,21 +79,26 @@ def pack(pairs: Sequence[Pair], vocabulary: Vocabulary, links: Sequence[Sequence
             ids.append(EOS)
             start.append(len(ids))
         sides.append((np.array(ids, dtype=np.uint16), np.array(start, dtype=np.int64)))
-    rows = [row for sentence in links for row in sentence] if links else []
-    counts = [len(sentence) for sentence in links] if links else [0] * len(pairs)
-    flat = np.array(rows, dtype=np.uint8).reshape(-1, 2)
-    return Packed(*sides[0], *sides[1], flat, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+    return Packed(*sides[0], *sides[1], np.zeros((0, 2), np.uint8), np.zeros(len(pairs) + 1, np.int64))
 
 
-def align(packed: Packed) -> list[list[tuple[int, int]]]:
-    """Align the pieces of each sentence with eflomal (Ostling and Tiedemann 2016); see `merged_links`.
+def with_links(packed: Packed, links: Sequence[Sequence[tuple[int, int]]]) -> Packed:
+    """Return the corpus with the (source piece, target piece) links of its first sentences."""
+    counts = np.zeros(len(packed) + 1, np.int64)
+    counts[1 : len(links) + 1] = [len(sentence) for sentence in links]
+    rows = np.array([row for sentence in links for row in sentence], np.uint8).reshape(-1, 2)
+    return replace(packed, links=rows, link_start=counts.cumsum())
+
+
+def align(packed: Packed, most: int) -> list[list[tuple[int, int]]]:
+    """Align the pieces of the first `most` sentences with eflomal (Ostling and Tiedemann 2016); see `merged_links`.
 
     The result has the forward links that the reverse direction confirms, plus links of otherwise unaligned pieces;
     grow-diag is omitted.
     """
 
     def lines(flat: np.ndarray, start: np.ndarray) -> list[str]:
-        return [" ".join(map(str, flat[a : b - 1])) for a, b in pairwise(start)]
+        return [" ".join(map(str, flat[a : b - 1])) for a, b in pairwise(start[: most + 1])]
 
     sides = lines(packed.source, packed.source_start), lines(packed.target, packed.target_start)
     return [merged_links(forward, reverse) for forward, reverse in linked(*sides)]

@@ -15,13 +15,13 @@ import argparse
 import re
 import sys
 import tomllib
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from smt.training.prepare import lexicon_pairs, names
+from smt.training.prepare import lexicon_pairs
 from sqa.core import DATA, need, returns_exit_code
 
 _TOKEN = re.compile(r"[\w'’-]+|[^\w\s]+")
@@ -30,12 +30,6 @@ _CASES = ("nom", "gen", "acc", "inst", "loc")
 # English ending -> endings of the dictionary form
 _ENDINGS = {"ies": ("y",), "es": ("", "e"), "s": ("",), "ied": ("y",), "ed": ("", "e"), "ing": ("", "e")}
 _CASE_CHANCE = (0.45, 0.15, 0.25, 0.08, 0.07)
-
-
-@cache
-def _vocabulary() -> dict[str, Any]:
-    """Return the Polish words of English function words, and endings of names."""
-    return tomllib.loads((DATA / "rough_polish.toml").read_text(encoding="utf-8"))
 
 
 def _fits(tag: str, ending: str) -> bool:
@@ -69,6 +63,8 @@ class _Writer:
         import morfeusz2
 
         self.lexicon, self.rng = lexicon, np.random.default_rng(seed)
+        # Polish words of English function words, and endings of names
+        self.table: dict[str, Any] = tomllib.loads((DATA / "rough_polish.toml").read_text(encoding="utf-8"))
         self.morfeusz = morfeusz2.Morfeusz(generate=True, analyse=False)
         self.forms = lru_cache(maxsize=100_000)(self._forms)
 
@@ -98,13 +94,13 @@ class _Writer:
             token, lower, used = tokens[i], tokens[i].lower(), 1
             if not token[0].isalnum():
                 words, case = [token], "nom" if token in ".,;" else case
-            elif lower in _vocabulary()["prepositions"]:
-                preposition, case = _vocabulary()["prepositions"][lower]
+            elif lower in self.table["prepositions"]:
+                preposition, case = self.table["prepositions"][lower]
                 words = [preposition]
-            elif lower in _vocabulary()["fixed"]:
-                words = [self.pick(_vocabulary()["fixed"][lower])]
-            elif lower in _vocabulary()["adjectival"]:
-                words = [self.inflect(_vocabulary()["adjectival"][lower], case, lower == "these")]
+            elif lower in self.table["fixed"]:
+                words = [self.pick(self.table["fixed"][lower])]
+            elif lower in self.table["adjectival"]:
+                words = [self.inflect(self.table["adjectival"][lower], case, lower == "these")]
             else:
                 words, used, is_known = self.content(tokens, i, case)
                 unknown += not is_known
@@ -137,8 +133,8 @@ class _Writer:
         if case == "nom" or self.rng.random() < 0.35 or len(name) < 4 or not name.isalpha():
             return name
         if name.endswith("a"):
-            return name[:-1] + _vocabulary()["feminine_endings"][case]
-        return name + _vocabulary()["name_endings"][case] if name[-1] not in "eiouyáéíó" else name
+            return name[:-1] + self.table["feminine_endings"][case]
+        return name + self.table["name_endings"][case] if name[-1] not in "eiouyáéíó" else name
 
 
 def _join(tokens: Sequence[str]) -> str:
@@ -150,7 +146,7 @@ def _join(tokens: Sequence[str]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def back_translate_lexically(english: Sequence[str], entries: Sequence[tuple[str, str, str]], seed: int) -> list[str]:
+def back_translate_lexically(english: Sequence[str], entries: Iterable[tuple[str, str, str]], seed: int) -> list[str]:
     """Return a line of rough Polish for each English sentence, or "" if the lexicon lacks too many words.
 
     `entries` are (Polish, English, origin) lexicon rows.
@@ -173,9 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("pair", choices=("pl-en",), help="languages of the lexicon")
     pair = parser.parse_args(arguments).pair
     need("morfeusz2", "rough Polish")
-    entries = [*lexicon_pairs(pair), *names("pl")]
     lines = [line.rstrip("\n") for line in sys.stdin]
-    print("\n".join(back_translate_lexically(lines, entries, SEED)))
+    print("\n".join(back_translate_lexically(lines, lexicon_pairs(pair), SEED)))
 
 
 if __name__ == "__main__":

@@ -9,20 +9,22 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from smt.models.vocab import Vocabulary, normalise
 from smt.training.clean import VERSION, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig
-from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
+from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh, with_links
 from smt.training.synthetic import MadeConfig, made_pairs
 from sqa.core import ConfigError, need
 from sqa.data import texts
 from sqa.data.datasets import load_questions
 from sqa.files import file_digest, json_document, parse_json, write_text
+from sqa.pipeline import folder_name
 
 HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
@@ -45,15 +47,20 @@ def names(language: str) -> Iterator[Pair]:
 
 
 def lexicon_pairs(pair: str) -> Iterator[Pair]:
-    """Yield the freedict lexicon except entries whose English side lacks the spaces between its words."""
+    """Yield the freedict lexicon, except entries whose English side lacks the spaces between its words, and `names`."""
     for source, target, _ in texts.load_parallel(pair, "freedict"):
         if not LEXICON_ARTEFACT.match(target):
             yield source, target, "freedict"
+    yield from names(pair[:2])
 
 
-def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
-    """Return the pairs for development BLEU: the config's own file, or a part of the project's data."""
-    return _pairs(config.development, config.pair, part)
+def development_pairs(config: Any) -> list[tuple[str, str]]:
+    """Return the pairs on which a training run measures BLEU, from its own file or a part of the project's data.
+
+    `config` has the keys `corpus`, `development` and `train.evaluate_sentences`.
+    """
+    rows = _pairs(config.corpus.development, config.corpus.pair, config.development)
+    return [(source, target) for source, target, _ in islice(rows, config.train.evaluate_sentences)]
 
 
 def _pairs(own: str | None, pair: str, part: str) -> Iterator[Pair]:
@@ -69,7 +76,7 @@ def held_out(config: CorpusConfig) -> Iterator[str]:
     pair = config.pair
     if config.train is not None:
         if config.development is not None:
-            yield from (side for row in development_pairs(config, "") for side in row[:2])
+            yield from (side for row in _pairs(config.development, pair, "") for side in row[:2])
         return
     for part in HELD_OUT[pair]:
         for source, target, _ in texts.load_parallel(pair, part):
@@ -110,6 +117,13 @@ def cleaned(config: CorpusConfig, report: Report) -> Iterator[Pair]:
     return aligned_enough(passed, config.clean.min_aligned, report)
 
 
+def work_folder(config: Any, runs: Path) -> Path:
+    """Return the folder of a training run, which the config's `name` gives; its checkpoints and data are in it."""
+    if wrong := folder_name(config.name):
+        raise ConfigError(wrong)
+    return runs / "smt" / config.name
+
+
 def _need(config: CorpusConfig) -> None:
     modules = ["babel"] if config.train is None else []
     modules += ["eflomal"] if config.lexicon_width or config.clean.min_aligned else []
@@ -148,7 +162,7 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     pairs = list(cleaned(config, dropped))
     write_text(folder / "clean.tsv", dropped.table().to_tsv())
     weights = {OWN: 1.0, **config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
-    words = () if config.train is not None else (*lexicon_pairs(config.pair), *names(config.pair[:2]))
+    words = () if config.train is not None else lexicon_pairs(config.pair)
     entries = [(normalise(s), normalise(t), c) for s, t, c in words]
     mixed = weigh(pairs + entries, lambda pair: weights.get(pair[2], config.default_weight), rng)
     lines = (line for s, t, _ in mixed for line in (s, t))
@@ -169,11 +183,9 @@ def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) ->
 
     The pieces of the first `aligned_sentences` pairs are aligned; without a lexicon (`lexicon_width` 0), none are.
     """
+    packed = pack(mixed, vocabulary)
     if not config.lexicon_width:
         nothing = np.zeros((vocabulary.size, 0), dtype=np.int32)
-        return pack(mixed, vocabulary, None), nothing, nothing.astype(np.float32)
-    head = pack(mixed[: config.aligned_sentences], vocabulary, None)
-    links = align(head)
-    links.extend([()] * (len(mixed) - len(links)))  # type: ignore[list-item]
-    packed = pack(mixed, vocabulary, links)
+        return packed, nothing, nothing.astype(np.float32)
+    packed = with_links(packed, align(packed, config.aligned_sentences))
     return packed, *lexicon(packed, vocabulary.size, config.lexicon_width)

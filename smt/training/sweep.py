@@ -19,8 +19,9 @@ from statistics import fmean, stdev
 
 from smt.models.bundle import load_model
 from smt.training.config import SmtConfig
+from smt.training.prepare import work_folder
 from smt.training.steps import LOG
-from smt.training.transformer_training import bleu_by_k, identity, prepared_data, train_in, work_folder
+from smt.training.transformer_training import bleu_by_k, identity, prepared_data, train_in
 from sqa.core import ConfigError, DataError, parse_k
 from sqa.files import empty, json_document, locked, parse_json, place, write_text
 from sqa.pipeline import load

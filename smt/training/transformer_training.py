@@ -8,7 +8,6 @@ same batches, k and dropout as an uninterrupted one.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,10 @@ from smt.models.vocab import PAD, Vocabulary
 from smt.policies.waitk import Schedule, draw_k
 from smt.training.config import SmtConfig, TrainConfig
 from smt.training.corpus import Batch, Batches, Packed, load_arrays
-from smt.training.prepare import development_pairs, is_prepared, prepare
+from smt.training.prepare import development_pairs, is_prepared, prepare, work_folder
 from smt.training.steps import corpus_bleu, identity_of, run_steps
 from sqa.core import ConfigError, parse_k
 from sqa.files import claimed, joined_digest, place
-from sqa.pipeline import folder_name, load
 from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 FREE = {"name", "data", "full_encoder", "train.threads", "train.compile", "train.device"}  # do not change the result
@@ -170,20 +168,8 @@ def bleu_by_k(
     model: Transformer, vocabulary: Vocabulary, config: SmtConfig, ks: Sequence[int | str]
 ) -> dict[str, float]:
     """Return corpus BLEU per k on the first `evaluate_sentences` development sentences; the model ends in eval mode."""
-    rows = islice(development_pairs(config.corpus, config.development), config.train.evaluate_sentences)
-    pairs, writer, rate = (
-        [row[:2] for row in rows],
-        TransformerWriter(model.eval(), vocabulary),
-        config.train.emission_rate,
-    )
-    return {str(k): corpus_bleu(writer, pairs, Schedule(parse_k(k), rate)) for k in ks}
-
-
-def work_folder(config: SmtConfig, runs: Path) -> Path:
-    """Return the folder with the checkpoints of a training run, and with its data unless `data` names another run."""
-    if wrong := folder_name(config.name):
-        raise ConfigError(wrong)
-    return runs / "smt" / config.name
+    writer, pairs = TransformerWriter(model.eval(), vocabulary), development_pairs(config)
+    return {str(k): corpus_bleu(writer, pairs, Schedule(parse_k(k), config.train.emission_rate)) for k in ks}
 
 
 def prepared_data(config: SmtConfig, runs: Path) -> Path:
@@ -230,9 +216,3 @@ def train_in(folder: Path, config: SmtConfig, data: Path) -> Path:
     model.load_state_dict(Checkpoints(folder).average(config.train.keep))
     about = {"training": asdict(config), "steps": config.train.steps}
     return save_model(model, training.vocabulary, folder / "model", about)
-
-
-def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
-    """Train (resuming unless `fresh`) and print the model's folder."""
-    config = load(config_path, SmtConfig)
-    print(train(config, runs, fresh))

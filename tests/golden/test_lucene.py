@@ -10,10 +10,10 @@ import json
 import numpy as np
 import pytest
 
-from guessers.bonus import HeldOut
 from guessers.retrieval import lucene
 from guessers.retrieval.bm25 import Bm25Config
 from guessers.retrieval.counting import fit
+from guessers.text import PageText
 from tests.golden import record_lucene
 
 VECTORS = json.loads(record_lucene.VECTORS.read_text(encoding="utf-8"))
@@ -41,7 +41,7 @@ def test_words_are_tokenised_and_stemmed_as_in_lucene(analyzer):
 def test_ranking_and_scores_equal_lucene(name, way):
     analyzer, k1, b, similarity = name.split("-")
     config = Bm25Config(k1=float(k1), b=float(b), similarity=similarity)
-    guesser = fit([HeldOut(text, title) for title, text in DOCUMENTS.items()], None, config, analyzer)
+    guesser = fit([PageText(text, title) for title, text in DOCUMENTS.items()], None, config, analyzer)
     if way == "from scratch":
         results = guesser.guess(QUERIES, record_lucene.HITS)
     else:

@@ -8,9 +8,10 @@ from refusals import refused
 from tables import tables_of
 
 from guessers import bonus
-from guessers.bonus import Bonus, HeldOut, Overlap
+from guessers.bonus import Bonus, Overlap
 from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.counting import Bm25Training
+from guessers.text import PageText
 from guessers.train import main
 from guessers.training_texts import identity_of, learnt, own_texts
 from sqa.core import DATA, ROOT, ConfigError, DataError
@@ -24,7 +25,11 @@ QUESTION = (
     "above the sea in order to reach its mines. In November 1532 Francisco Pizarro took the emperor Atahualpa prisoner "
     "in the northern town of Cajamarca. For 10 points, name this country whose capital is Lima."
 )
-HELD_OUT = [HeldOut(QUESTION, "Peru"), HeldOut("Name this river of Cracow and Warsaw.", "Vistula"), HeldOut("?", None)]
+HELD_OUT = [
+    PageText(QUESTION, "Peru"),
+    PageText("Name this river of Cracow and Warsaw.", "Vistula"),
+    PageText("?", None),
+]
 
 
 def clue(text, page="Peru", opening=""):
@@ -37,14 +42,14 @@ def test_clue_that_repeats_a_question_is_removed(part, verdict):
 
 
 def test_overlap_is_the_share_of_common_runs():
-    overlap = Overlap([HeldOut("one two three four five six seven", None)])
+    overlap = Overlap([PageText("one two three four five six seven", None)])
     assert overlap.wording("one two three four five six seven") == 1
     assert overlap.wording("zero one two three four five six nought null nil nothing none") == pytest.approx(3 / 9)
     assert overlap.wording("one two three four five a b c d") == 0  # two runs of four words, but three are needed
 
 
 def test_common_phrases_are_ignored():
-    many = [HeldOut(f"this man who wrote the novel {i}", None) for i in range(bonus.PHRASE + 1)]
+    many = [PageText(f"this man who wrote the novel {i}", None) for i in range(bonus.PHRASE + 1)]
     assert Overlap(many).wording("this man who wrote the novel") == 0
     assert Overlap(many[:-1]).wording("this man who wrote the novel") == 1
 

@@ -23,7 +23,7 @@ def test_lines_count_the_pieces_of_prompt_and_line(writer):
     tokens = writer._tokens
     begun = [tokens.bos, *tokens.text("English the house")]
     for prompt, line in zip(PROMPTS, writer.write(PROMPTS, 3), strict=True):
-        assert line.read == len(begun) + len(tokens.text(prompt))
-        assert 0 <= line.written <= 3
-    assert any(line.written == 3 for line in writer.write(PROMPTS, 3))
-    assert [line.written for line in writer.write(PROMPTS, 0)] == [0, 0, 0]
+        assert line.prompt_tokens == len(begun) + len(tokens.text(prompt))
+        assert 0 <= line.reply_tokens <= 3
+    assert any(line.reply_tokens == 3 for line in writer.write(PROMPTS, 3))
+    assert [line.reply_tokens for line in writer.write(PROMPTS, 0)] == [0, 0, 0]

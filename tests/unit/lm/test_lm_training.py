@@ -125,7 +125,6 @@ def test_pairs_have_glosses_after_rare_source_words(folder, tmp_path, monkeypatc
     base = load_base(folder)
     monkeypatch.setattr(lm_train, "cleaned", lambda *_: [("perro", "dog", "prose")] * 99)
     monkeypatch.setattr(lm_train, "lexicon_pairs", lambda _: [])
-    monkeypatch.setattr(lm_train, "names", lambda _: [])
     monkeypatch.setattr(lm_train, "glosses_of", lambda config: config.glosses and GLOSSES)
     plain = LmConfig("a", str(folder), CorpusConfig("es-en", default_weight=1.0), full_weight_words=1)
 
@@ -170,6 +169,8 @@ def test_command_fine_tunes_one_adapter_per_seed(config, tmp_path):
     assert any(not torch.equal(first[name], second[name]) for name in first)
     config.write_text(config.read_text(encoding="utf-8").replace("rank: 4", "rank: 8"), encoding="utf-8")
     refused(ConfigError, r"belongs to another config \(train.rank differ\)", smt.train.main, config, tmp_path)
+    config.write_text(config.read_text(encoding="utf-8").replace("name: tiny", "name: a/b"), encoding="utf-8")
+    refused(ConfigError, "name: must be a plain folder name", smt.train.main, config, tmp_path)
 
 
 @pytest.mark.parametrize(("options", "message"), TABLES["impossible_fine_tuning_gives_one_line_error"])

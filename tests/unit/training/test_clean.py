@@ -17,7 +17,7 @@ from smt.training.clean import (
     coverage,
     refused_by,
 )
-from smt.training.corpus import align, lexicon, merged_links, pack
+from smt.training.corpus import align, lexicon, merged_links, pack, with_links
 from sqa.core import ConfigError
 from tests.smt_models import vocabulary
 
@@ -101,8 +101,8 @@ def test_one_way_links_are_added_at_unaligned_words():
 def test_aligner_and_lexicon_find_translations():
     words = {"reina": "queen", "ciudad": "city", "guerra": "war", "libro": "book", "rey": "king", "mar": "sea"}
     pairs = drawn(words, 300, 4)
-    links = align(pack(pairs, vocabulary(), None))
-    ids, probabilities = lexicon(pack(pairs, vocabulary(), links), vocabulary().size, 4)
+    packed = pack(pairs, vocabulary())
+    ids, probabilities = lexicon(with_links(packed, align(packed, len(pairs))), vocabulary().size, 4)
     source, target = vocabulary().word("reina")[0], vocabulary().word("queen")[0]
     assert target in ids[source][probabilities[source] > 0.2]
     assert np.all(probabilities.sum(1) <= 1.0)

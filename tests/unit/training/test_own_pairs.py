@@ -17,7 +17,7 @@ from smt.models.waitk_translator import WaitKConfig, build
 from smt.train import main
 from smt.training.clean import Report
 from smt.training.config import SmtConfig
-from smt.training.corpus import Packed, lexicon, load_arrays, pack
+from smt.training.corpus import Packed, lexicon, load_arrays, pack, with_links
 from smt.training.prepare import cleaned, is_prepared, prepare
 from sqa.core import ConfigError, DataError
 from sqa.data.datasets import load_questions
@@ -69,7 +69,7 @@ def test_prepared_data_match_reference(folder: Path) -> None:
     packed = load_arrays(Packed, folder / "data" / "packed")
     vocabulary = Vocabulary.load(folder / "data" / "vocabulary.model")
     pairs = [(source, target, "own") for source, target, _ in load_own_pairs(folder / "pairs.tsv", "fr-en")]
-    linked = pack(pairs, vocabulary, [[(i, i + i % 2) for i in range(6)] for _ in pairs])
+    linked = with_links(pack(pairs, vocabulary), [[(i, i + i % 2) for i in range(6)] for _ in pairs])
     with recorded(Path(__file__)) as keep:
         keep("clean.tsv", (folder / "data" / "clean.tsv").read_text("utf-8"))
         keep("corpora", str(json.loads((folder / "data" / "prepared.json").read_text("utf-8"))["corpora"]))

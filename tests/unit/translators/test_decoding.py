@@ -130,7 +130,7 @@ def test_training_mask_equals_the_streaming_view():
     """Teacher-forced logits under the mask equal those of a model that receives only the visible source pieces."""
     model, k = random_model(), 2
     pair = (" ".join(SENTENCES[1]), "This is the second sentence of a test .", "-")
-    batch = Batches(pack([pair], vocabulary(), None), vocabulary().starts_word, 1000, 0).make(np.array([0]))
+    batch = Batches(pack([pair], vocabulary()), vocabulary().starts_word, 1000, 0).make(np.array([0]))
     assert (int(batch.source_word.max()), int(batch.target_word.max())) == (len(SENTENCES[1]), 9)  # the end is a word
     seen = Schedule(k).visible(batch.source_word, batch.target_word)
     with torch.inference_mode():
