@@ -32,9 +32,9 @@ from smt.lm.tokenizer import OFFSET, Layout, Tokens
 from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, pad
 from smt.statistical.lexicon import Glosses, load_glosses, packed_folder
 from smt.statistical.packed import PHRASES
-from smt.training.clean import Pair, Report
+from smt.training.clean import Pair
 from smt.training.corpus import Buckets, load_arrays, parts, save_arrays, weigh
-from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, work_folder
+from smt.training.prepare import LEXICONS, development_pairs, digests_of, weighed, work_folder
 from smt.training.steps import corpus_bleu, identity_of, run_steps
 from sqa.core import ConfigError, DataError
 from sqa.files import claimed, joined_digest, json_document, locked, place, write_text
@@ -241,9 +241,6 @@ class LmTraining:
         return self.trainer.descend([loss]), pieces
 
 
-LEXICONS = ("freedict", "cldr")  # corpora of single words or names
-
-
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
     """Return the segmented pairs of a config and the pieces that can be chosen; the result is stored in `folder`."""
     done = folder / "prepared.json"
@@ -251,13 +248,19 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     options: dict[str, Any] = {key: getattr(config, key) for key in keys} | {"glosses": None}
     if config.glosses:
         options["glosses"] = joined_digest([packed_folder(config.glosses, config.direction) / PHRASES])
-    identity_now = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **options}))
+    corpus = {"corpus": asdict(config.corpus), "files": digests_of(config.corpus)}
+    identity_now = json.loads(json.dumps({**corpus, "base": base.fingerprint, **options}))
     if done.exists() and json_document(done) == identity_now:
         return load_arrays(Pairs, folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)
-    report, rng = Report(), np.random.default_rng(config.corpus.seed)
-    rows = [*cleaned(config.corpus, report), *lexicon_pairs(config.corpus.pair)]
-    texts = [(t, s) if config.reverse else (s, t) for s, t, _ in weigh(rows, weights(config), rng)]
+    rows, weights, report = weighed(config.corpus)
+    rng = np.random.default_rng(config.corpus.seed)
+
+    def weight_of(pair: Pair) -> float:
+        weight = weights.get(pair[2], config.corpus.default_weight)
+        return weight if pair[2] in LEXICONS else weight * min(1.0, len(pair[1].split()) / config.full_weight_words)
+
+    texts = [(t, s) if config.reverse else (s, t) for s, t, _ in weigh(rows, weight_of, rng)]
     if glosses := glosses_of(config):
         texts = [(glosses.training_text(source, rng), target) for source, target in texts]
     pairs = Pairs.of(texts, base.tokens, layout, config.longest)
@@ -276,17 +279,6 @@ def glosses_of(config: LmConfig) -> Glosses | None:
     if not config.glosses:
         return None
     return load_glosses(packed_folder(config.glosses, config.direction), config.direction[0])
-
-
-def weights(config: LmConfig) -> Callable[[Pair], float]:
-    """Return a function that weighs a pair: the corpus's weight, reduced for a short pair outside the lexicons."""
-    corpora = config.corpus.weights | dict.fromkeys(LEXICONS, config.corpus.lexicon_weight)
-
-    def weight_of(pair: Pair) -> float:
-        weight = corpora.get(pair[2], config.corpus.default_weight)
-        return weight if pair[2] in LEXICONS else weight * min(1.0, len(pair[1].split()) / config.full_weight_words)
-
-    return weight_of
 
 
 # config keys that may change before a run is resumed; the fingerprint of the base may not

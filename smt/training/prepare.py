@@ -31,6 +31,7 @@ HELD_OUT = {
     "pl-en": ("newstest2020", "flores-dev", "ntrex128"),
 }
 OWN = "own"  # default corpus name of the user's own pairs
+LEXICONS = ("freedict", "cldr")  # corpora of single words or names
 LEXICON_ARTEFACT = re.compile(r"^[a-z]+(the|of|in|to)[a-z]*$")
 
 
@@ -117,6 +118,17 @@ def cleaned(config: CorpusConfig, report: Report) -> Iterator[Pair]:
     return aligned_enough(passed, config.clean.min_aligned, report)
 
 
+def weighed(config: CorpusConfig) -> tuple[list[Pair], dict[str, float], Report]:
+    """Return the clean pairs and the entries of the lexicons, the weight of each named corpus, and what was dropped.
+
+    A user's own pairs have weight 1 unless the config gives another, and come without the project's lexicons.
+    """
+    dropped = Report()
+    entries = () if config.train is not None else lexicon_pairs(config.pair)
+    weights = {OWN: 1.0, **config.weights, **dict.fromkeys(LEXICONS, config.lexicon_weight)}
+    return [*cleaned(config, dropped), *entries], weights, dropped
+
+
 def work_folder(config: Any, runs: Path) -> Path:
     """Return the folder of a training run, which the config's `name` gives; its checkpoints and data are in it."""
     if wrong := folder_name(config.name):
@@ -138,10 +150,10 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
         return False
     written = json_document(done)
     same_config = parse_json(written["config"]) == json.loads(json.dumps(asdict(config)))
-    return same_config and written["files"] == _digests(config)
+    return same_config and written["files"] == digests_of(config)
 
 
-def _digests(config: CorpusConfig) -> dict[str, str]:
+def digests_of(config: CorpusConfig) -> dict[str, str]:
     """Return the sha256 of each file of own pairs, and the cleaner's version; any change requires a new preparation."""
     files = {"train": config.train, "development": config.development}
     digests = {key: file_digest(Path(file)) for key, file in files.items() if file is not None}
@@ -158,13 +170,10 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     _need(config)
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(config.seed)
-    dropped = Report()
-    pairs = list(cleaned(config, dropped))
+    pairs, weights, dropped = weighed(config)
     write_text(folder / "clean.tsv", dropped.table().to_tsv())
-    weights = {OWN: 1.0, **config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
-    words = () if config.train is not None else lexicon_pairs(config.pair)
-    entries = [(normalise(s), normalise(t), c) for s, t, c in words]
-    mixed = weigh(pairs + entries, lambda pair: weights.get(pair[2], config.default_weight), rng)
+    pairs = [(normalise(s), normalise(t), c) if c in LEXICONS else (s, t, c) for s, t, c in pairs]
+    mixed = weigh(pairs, lambda pair: weights.get(pair[2], config.default_weight), rng)
     lines = (line for s, t, _ in mixed for line in (s, t))
     vocabulary = vocabulary or Vocabulary.train(lines, config.vocabulary_size, kind=config.vocabulary_kind)
     (folder / "vocabulary.model").write_bytes(vocabulary.model)
@@ -174,7 +183,7 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     np.save(folder / "lexicon_probabilities.npy", probabilities)
     wanted = json.dumps(asdict(config), sort_keys=True)
     corpora = Counter(corpus for _, _, corpus in mixed)
-    done = {"config": wanted, "corpora": corpora, "pairs": len(packed), "files": _digests(config)}
+    done = {"config": wanted, "corpora": corpora, "pairs": len(packed), "files": digests_of(config)}
     write_text(folder / "prepared.json", json.dumps(done, indent=1) + "\n")
 
 

@@ -23,6 +23,7 @@ from smt.lm.lm_stepper import LmWriter
 from smt.lm.tokenizer import Layout
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical.lexicon import Glosses
+from smt.training import prepare
 from smt.training.prepare import CorpusConfig
 from smt.training.steps import run_steps
 from sqa.cli import app
@@ -123,8 +124,8 @@ def test_training_lowers_the_loss(folder, tmp_path):
 
 def test_pairs_have_glosses_after_rare_source_words(folder, tmp_path, monkeypatch):
     base = load_base(folder)
-    monkeypatch.setattr(lm_train, "cleaned", lambda *_: [("perro", "dog", "prose")] * 99)
-    monkeypatch.setattr(lm_train, "lexicon_pairs", lambda _: [])
+    monkeypatch.setattr(prepare, "cleaned", lambda *_: [("perro", "dog", "prose")] * 99)
+    monkeypatch.setattr(prepare, "lexicon_pairs", lambda _: [])
     monkeypatch.setattr(lm_train, "glosses_of", lambda config: config.glosses and GLOSSES)
     plain = LmConfig("a", str(folder), CorpusConfig("es-en", default_weight=1.0), full_weight_words=1)
 
@@ -135,6 +136,19 @@ def test_pairs_have_glosses_after_rare_source_words(folder, tmp_path, monkeypatc
 
     assert sources(plain) == {"perro"}
     assert sources(replace(plain, glosses="pbmt-es-en")) == {"perro", "perro[dog]"}
+
+
+def test_own_pairs_need_no_data_of_the_project(folder, tmp_path):
+    base, file = load_base(folder), tmp_path / "pairs.tsv"
+    config = LmConfig("a", str(folder), CorpusConfig("fr-en", train=str(file)), full_weight_words=1)
+
+    def words(target):
+        file.write_text(f"le chien noir dort\t{target}\n" * 3, encoding="utf-8")
+        pairs, _ = lm_train.prepared(config, base, Layout.of(base.tokens, "fr", "en"), tmp_path / "prepared")
+        return base.tokens.decode(pairs.target.tolist()).split()
+
+    assert words("the black dog sleeps")[:4] == ["the", "black", "dog", "sleeps"]
+    assert words("the black dog is asleep")[3:5] == ["is", "asleep"]  # an edited file is prepared again
 
 
 @pytest.fixture
