@@ -14,7 +14,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from sqa.core import ConfigError, NotComputable, config_file, did_you_mean, part_names, set_for, total
-from sqa.core.own import GIVEN
+from sqa.core.paths import GIVEN
 from sqa.files import Store
 from sqa.pipeline import ComparisonRow, Override, engine, load_with, make_ahead, paired, saving
 from sqa.pipeline import folder as folders

@@ -14,9 +14,10 @@ quotes long or binary text of a file or a program.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ParamSpec
 
 P = ParamSpec("P")
@@ -145,3 +146,29 @@ def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
         return 0
 
     return wrapped
+
+
+# --------------------------------------------------------------------------------------------- suggestions in messages
+
+
+def did_you_mean(name: str, names: Iterable[str], cls: type | None = None) -> str:
+    """Return ", did you mean 'x'" for the nearest of `names`, "" if none is near, or why `cls` has no such key."""
+    if reason := getattr(cls, "ABSENT", {}).get(name):
+        return f"; {reason}"
+    folded = {candidate.lower(): candidate for candidate in names}
+    near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
+    return f", did you mean {folded[near[0]]!r}" if near else ""
+
+
+def misspelt(keys: Iterable[str], names: Iterable[str]) -> str:
+    """Return "'idnex', did you mean 'index'" for the first of `keys` near a missing name of `names`, or "".
+
+    Use this function for files of other programs, which may have additional keys.
+    """
+    present, expected = list(keys), list(names)
+    absent_names = {name.lower(): name for name in expected if name not in present}
+    for key in present:
+        near = [] if key in expected else difflib.get_close_matches(key.lower(), absent_names, n=1, cutoff=0.8)
+        if near:
+            return f"{key[:60]!r}, did you mean {absent_names[near[0]]!r}"
+    return ""

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from sqa.core.errors import ConfigError
-from sqa.core.own import BUILT, PACKAGES, in_file, is_own, located, short, split
+from sqa.core.paths import BUILT, PACKAGES, in_file, is_own, located, short, split
 
 _LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()  # Python's own modules
 LOADED: dict[str, "Code"] = {}  # target -> its code

@@ -25,8 +25,8 @@ import numpy as np
 from msgspec import Meta, convert, to_builtins
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.own import GIVEN
 from sqa.core.own.code import printing_to_stderr
+from sqa.core.paths import GIVEN
 from sqa.core.types import Buzz, Emission, Floats, Guess, Kind, Write
 
 Line = Annotated[str, Meta(pattern=r"^\S([^\x00-\x1f]*\S)?\Z")]
