@@ -11,18 +11,18 @@ To add a data set, add its name to `_SETS`.  Addresses, sizes and hashes of down
 Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references.  Both copies are kept and scored.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from sqa.core import BLANKLESS, BY_CHARACTER, DATA, GREATEST_SMALL, SOUGHT, ConfigError, DataError, Question, answers
+from sqa.core import BLANKLESS, BY_CHARACTER, DATA, GREATEST_SMALL, SOUGHT, Question, answers
+from sqa.core.errors import ConfigError, DataError, did_you_mean
 from sqa.files import records
 
 Loader = Callable[[], Iterator[Question]]
 MINI = DATA / "mini" / "questions.json"
-XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB page -> tossup page (manifest: xqb-aliases-*)
+XQB_TITLES = {"dna": "DNA"}  # key of a page in XQB -> page of the tossups (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
 LONGEST_NAME = 1000  # maximum number of characters of a name in a message
@@ -71,9 +71,8 @@ def _loader(name: str) -> Loader:
         return partial(_own_questions, path)
     if records.suffix(path) in (".json", ".jsonl", ".csv", ".tsv"):
         raise DataError(f"{shown}: this file of questions does not exist; {SOUGHT}")
-    near = difflib.get_close_matches(name, _SETS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETS)}, or a .json or .jsonl file"
-    raise ConfigError(f"dataset.name: {shown!r} is not a question set; {hint}")
+    known = f"{did_you_mean(shown, _SETS)}; known: {', '.join(_SETS)}, or a .json or .jsonl file"
+    raise ConfigError(f"dataset.name: {shown!r} is not a question set{known}")
 
 
 def _path_of(name: str) -> Path:
@@ -89,9 +88,10 @@ def _xqb(language: str) -> Iterator[Question]:
         where, number = f"{path}: questions[{i}]", record.get("xqb_id")
         if not isinstance(number, int):
             raise DataError(f"{where}.xqb_id: expected a number, got {number!r}")
-        page = answers.resolve(records.text_of(where, "target_page", record.get("target_page")), XQB_ALIASES)
-        source, reference = record.get("source"), record.get("reference")
-        yield _question(where, f"{name}-{number}", name, language, source, reference, page)
+        page = records.text_of(where, "target_page", record.get("target_page"))
+        page = XQB_TITLES.get(answers.key(page), page)
+        texts = record.get("source"), record.get("reference")
+        yield _question(where, f"{name}-{number}", name, language, *texts, page)
 
 
 def _mini(language: str) -> Iterator[Question]:
