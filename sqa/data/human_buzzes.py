@@ -74,7 +74,8 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
     sha256 = file_digest(path)
     if sha256 not in {entry.sha256 for entry in download.entries()}:
         _refuse_repeated(path, numbered)
-    _check_columns(path, numbered)
+    if wrong := misspelt(numbered[0][1], Row.__struct_fields__):
+        raise DataError(f"{path}:{numbered[0][0]}: unknown column {wrong}")
     rows = [records.converted(f"{path}:{line}", record, Row) for line, record in numbered]
     position = np.array([row.rel_pos for row in rows])
     beyond = np.flatnonzero(position > 1)
@@ -114,14 +115,3 @@ def _refuse_repeated(path: Path, numbered: Numbered) -> None:
                 f"{path}:{line}: the same row as line {first}; a buzz counts once. If different people buzzed, add "
                 "a column `player`"
             )
-
-
-def _check_columns(path: Path, numbered: Numbered) -> None:
-    """Raise DataError for a misspelt column, or for a column of `Row` without a value in a later record."""
-    first, names = numbered[0][1], Row.__struct_fields__
-    if wrong := misspelt(first, names):
-        raise DataError(f"{path}:{numbered[0][0]}: unknown column {wrong}")
-    present = [name for name in names if name in first]
-    for line, record in numbered:
-        if lacking := [name for name in present if record.get(name) is None]:
-            raise DataError(f"{path}:{line}: no value for {', '.join(lacking)}")
