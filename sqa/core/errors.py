@@ -18,9 +18,8 @@ import difflib
 import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import ParamSpec
+from typing import Any
 
-P = ParamSpec("P")
 LONGEST = 4000  # characters of a message
 # all control characters and line separators except \t and \n
 _UNSEEN = {c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *range(128, 160), 0x2028, 0x2029)}
@@ -133,11 +132,11 @@ def in_a_line(error: SqaError) -> str:
     return " ".join(str(error).split())
 
 
-def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
+def returns_exit_code(main: Callable[..., None]) -> Callable[..., int]:
     """Wrap a main function so that it returns 0, or prints an SqaError on stderr and returns its exit code."""
 
     @functools.wraps(main)
-    def wrapped(*arguments: P.args, **options: P.kwargs) -> int:
+    def wrapped(*arguments: Any, **options: Any) -> int:
         try:
             main(*arguments, **options)
         except SqaError as error:
