@@ -133,36 +133,35 @@ def _question(
     where: str, id: str, dataset: str, language: object, source: object, reference: object, page: object
 ) -> Question:
     """Return a validated question; `where` names file and record in errors."""
-    problem, hint, given = "", "", language
-    if isinstance(given, str) and not (len(given) == 2 and given.islower()):
+    code = language if isinstance(language, str) else ""
+    if code and not (len(code) == 2 and code.islower()):
         from sqa.core import code_of
 
-        language = code_of(given)
+        code = code_of(code)
     if not isinstance(source, list):
         from sqa.data.sentences import LANGUAGES
 
-        if not isinstance(language, str) or language not in LANGUAGES:
-            problem = f"expected one of {' '.join(sorted(LANGUAGES))}"
-            hint = "; in any other language give `source` as a list of sentences"
-    elif not isinstance(language, str) or not _CODE.fullmatch(language):
-        problem = "expected a code of two or three letters"
-    if problem or not isinstance(language, str):
-        raise DataError(f"{where}.language: {problem}, got {given!r}{hint}")
+        if code not in LANGUAGES:
+            known, hint = " ".join(sorted(LANGUAGES)), "in any other language give `source` as a list of sentences"
+            raise DataError(f"{where}.language: expected one of {known}, got {language!r}; {hint}")
+    elif not _CODE.fullmatch(code):
+        raise DataError(f"{where}.language: expected a code of two or three letters, got {language!r}")
     title = answers.canonical(records.text_of(where, "page", page))
     if wrong := answers.unwritable(title):
         raise DataError(f"{where}.page: contains {wrong}; a page title must have no control characters")
     if not title:
         raise DataError(f"{where}.page: expected a page title, got {page!r}")
-    sentences = _split(where, "source", source, language)
+    sentences = _split(where, "source", source, code)
     translation = tuple(" ".join(words) for words in _split(where, "reference", reference, "en"))
-    return Question(id, dataset, language, sentences, translation, title)
+    return Question(id, dataset, code, sentences, translation, title)
 
 
 def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:
     """Return the words of each sentence of a text or of a list of sentences; there is at least one sentence."""
-    listed = isinstance(value, list)
-    items = {f"{field}[{i}]": item for i, item in enumerate(value)} if isinstance(value, list) else {field: value}
-    texts = [records.text_of(where, name, item) for name, item in items.items()]
+    if listed := isinstance(value, list):
+        texts = [records.text_of(where, f"{field}[{i}]", text) for i, text in enumerate(value)]
+    else:
+        texts = [records.text_of(where, field, value)]
     if listed if language in BY_CHARACTER else any(map(_BLANKLESS.search, texts)):
         from sqa.data.sentences import all_spaced
 
