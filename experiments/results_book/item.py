@@ -22,8 +22,8 @@ from experiments.results_book.ledger import DIGITS, Ledger, Row
 from experiments.results_book.tables import Block as Block
 from sqa.api.experiment import COLUMNS, Cell, Results
 from sqa.core import BUZZERS, CONFIGS, DATA, GUESSERS, ROOT, TRANSLATORS, ConfigError, Floats, config_file, did_you_mean
-from sqa.core.own import in_file, short
 from sqa.core.own.code import named
+from sqa.core.paths import in_file, short
 from sqa.core.registry import ITEMS
 from sqa.files import file_digest, read_yaml
 from sqa.files.model_files import files_digest

@@ -27,7 +27,7 @@ from smt.policies.policy import Words
 from smt.policies.prefixes import PolicyK, PolicyN, PolicyTranslator, moments, policy_of
 from sqa.core import POLICIES, Count, DataError, Emission, Question, Whole, checked, parse_k
 from sqa.core.languages import certain_pair, code_of, language_of
-from sqa.core.own import OwnPart
+from sqa.core.paths import OwnPart
 from sqa.files import digest
 from sqa.net.chat import Reply, Task
 from sqa.net.endpoint import CHAT, PLAIN, EndpointConfig

@@ -145,4 +145,4 @@ def load_adapter(folder: Path) -> Adapter:
 
 def adapter_digest(folder: Path) -> str:
     """Return the sha256 of the files that an adapter's output depends on."""
-    return joined_digest((folder / name for name in FILES), content)
+    return joined_digest(folder / name for name in FILES)

@@ -110,7 +110,7 @@ def _not_ours(folder: Path, error: Exception) -> DataError:
 
 def folder_fingerprint(folder: Path) -> str:
     """Return the sha256 of the files that determine a model's output."""
-    return joined_digest((*(folder / name for name in FILES), vocabulary_path(folder)), content)
+    return joined_digest([*(folder / name for name in FILES), vocabulary_path(folder)])
 
 
 def model_folder(model: str, key: str = "translator.model") -> Path:

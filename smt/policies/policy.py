@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 from sqa.core import POLICIES, ConfigError, Write
-from sqa.core.own import OwnPart, short
+from sqa.core.paths import OwnPart, short
 
 Words = tuple[str, ...]
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 from smt.policies.policy import Policy, Words, own_policy, writes
 from smt.policies.waitk import FULL, WaitK
 from sqa.core import POLICIES, ConfigError, DataError, Emission, Question, Write, parse_k
-from sqa.core.own import OwnPart, short
+from sqa.core.paths import OwnPart, short
 from sqa.files import digest
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sqa.core import NotComputable, config_file, part_names, set_for, total
-from sqa.core.own import GIVEN
+from sqa.core.paths import GIVEN
 from sqa.files import Store
 from sqa.pipeline import ComparisonRow, engine, load_with, make_ahead, paired, saving
 from sqa.pipeline import folder as folders

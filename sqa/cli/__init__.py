@@ -17,8 +17,8 @@ from typer.main import get_command
 from sqa import __version__
 from sqa.cli.options import QUIET, SETTINGS, equip, flag, option, say
 from sqa.core import COMMANDS, ConfigError, SqaError, on_a_screen
-from sqa.core.compute import CHILD
-from sqa.core.own import PACKAGES
+from sqa.core.paths import PACKAGES
+from sqa.core.process import CHILD
 from sqa.core.registry import more_parts
 
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C

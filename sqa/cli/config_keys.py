@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union
 import msgspec
 
 from sqa.core import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, ConfigError, describe, did_you_mean, schema
-from sqa.core.own import OwnPart
+from sqa.core.paths import OwnPart
 from sqa.files.yaml_reader import ENTRIES, LIKE
 from sqa.metrics import all_names
 from sqa.pipeline import DatasetConfig, QualityConfig, RunConfig, to_mapping

@@ -30,7 +30,7 @@ from sqa.cli.options import (
     say,
 )
 from sqa.core import ConfigError, Registry, SqaError, config_file, in_a_line
-from sqa.core.own import located
+from sqa.core.paths import located
 from sqa.results import show, show_lines
 
 evidence_app = typer.Typer(**SETTINGS)

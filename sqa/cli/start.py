@@ -152,10 +152,8 @@ def data_verify(names: Names = None) -> None:
     from sqa.data import download
 
     statuses = download.verify(names or None)
-    header = ("name", "state", "path", "message")
-    rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in statuses]
-    show(Table(header, rows))
+    show(Table.of(statuses, download.Status))
     bad = [s for s in statuses if s.state == "wrong" or (names and s.state != "ok")]
-    say(*(f"{status.entry.name}: {status.message}" for status in bad))
+    say(*(f"{status.name}: {status.message}" for status in bad))
     if bad:
         raise typer.Exit(3)

@@ -5,11 +5,6 @@ from sqa.core.answers import canonical as canonical
 from sqa.core.answers import is_right as is_right
 from sqa.core.answers import key as key
 from sqa.core.answers import unmarked as unmarked
-from sqa.core.compute import buckets as buckets
-from sqa.core.compute import child_environment as child_environment
-from sqa.core.compute import part_names as part_names
-from sqa.core.compute import set_for as set_for
-from sqa.core.compute import usable as usable
 from sqa.core.differences import Comparison as Comparison
 from sqa.core.differences import compare as compare
 from sqa.core.differences import compare_levels as compare_levels
@@ -27,7 +22,9 @@ from sqa.core.errors import NotComputable as NotComputable
 from sqa.core.errors import RemoteProtocolError as RemoteProtocolError
 from sqa.core.errors import SqaError as SqaError
 from sqa.core.errors import TraceError as TraceError
+from sqa.core.errors import did_you_mean as did_you_mean
 from sqa.core.errors import in_a_line as in_a_line
+from sqa.core.errors import misspelt as misspelt
 from sqa.core.errors import on_a_screen as on_a_screen
 from sqa.core.errors import returns_exit_code as returns_exit_code
 from sqa.core.languages import Pair as Pair
@@ -49,7 +46,12 @@ from sqa.core.paths import ROOT as ROOT
 from sqa.core.paths import beside as beside
 from sqa.core.paths import cache_dir as cache_dir
 from sqa.core.paths import config_file as config_file
-from sqa.core.progress import bar as bar
+from sqa.core.process import bar as bar
+from sqa.core.process import buckets as buckets
+from sqa.core.process import child_environment as child_environment
+from sqa.core.process import part_names as part_names
+from sqa.core.process import set_for as set_for
+from sqa.core.process import usable as usable
 from sqa.core.quizbowl import bundled as bundled
 from sqa.core.quizbowl import takes as takes
 from sqa.core.registry import BUZZERS as BUZZERS
@@ -60,8 +62,6 @@ from sqa.core.registry import QUALITY as QUALITY
 from sqa.core.registry import TRANSLATORS as TRANSLATORS
 from sqa.core.registry import NoKeys as NoKeys
 from sqa.core.registry import Registry as Registry
-from sqa.core.registry import did_you_mean as did_you_mean
-from sqa.core.registry import misspelt as misspelt
 from sqa.core.schema import FULL as FULL
 from sqa.core.schema import SOUGHT as SOUGHT
 from sqa.core.schema import BelowOne as BelowOne

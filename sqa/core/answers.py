@@ -13,7 +13,6 @@ a listener's question (`Question.asked`) are judged only by that rule.
 
 import functools
 import unicodedata
-from collections.abc import Mapping
 from typing import Literal
 
 
@@ -34,12 +33,6 @@ def unwritable(text: str, also: str = "") -> str:
 def key(page: str) -> str:
     """Return the case-folded canonical title, which is equal for all titles of the same answer.  Idempotent."""
     return unicodedata.normalize("NFC", canonical(page).casefold())
-
-
-def resolve(page: str, aliases: Mapping[str, str]) -> str:
-    """Return the canonical title of a page, or the one in `aliases` (spelling -> title) if the page is listed there."""
-    by_key = {key(spelling): title for spelling, title in aliases.items()}
-    return canonical(by_key.get(key(page), page))
 
 
 def is_right(guess_page: str, question_page: str) -> bool:

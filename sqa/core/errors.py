@@ -14,12 +14,12 @@ quotes long or binary text of a file or a program.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import sys
-from collections.abc import Callable, Sequence
-from typing import ParamSpec
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-P = ParamSpec("P")
 LONGEST = 4000  # characters of a message
 # all control characters and line separators except \t and \n
 _UNSEEN = {c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *range(128, 160), 0x2028, 0x2029)}
@@ -132,11 +132,11 @@ def in_a_line(error: object) -> str:
     return " ".join(str(error).split())
 
 
-def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
+def returns_exit_code(main: Callable[..., None]) -> Callable[..., int]:
     """Wrap a main function so that it returns 0, or prints an SqaError on stderr and returns its exit code."""
 
     @functools.wraps(main)
-    def wrapped(*arguments: P.args, **options: P.kwargs) -> int:
+    def wrapped(*arguments: Any, **options: Any) -> int:
         try:
             main(*arguments, **options)
         except SqaError as error:
@@ -145,3 +145,29 @@ def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
         return 0
 
     return wrapped
+
+
+# --------------------------------------------------------------------------------------------- suggestions in messages
+
+
+def did_you_mean(name: str, names: Iterable[str], cls: type | None = None) -> str:
+    """Return ", did you mean 'x'" for the nearest of `names`, "" if none is near, or why `cls` has no such key."""
+    if reason := getattr(cls, "ABSENT", {}).get(name):
+        return f"; {reason}"
+    folded = {candidate.lower(): candidate for candidate in names}
+    near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
+    return f", did you mean {folded[near[0]]!r}" if near else ""
+
+
+def misspelt(keys: Iterable[str], names: Iterable[str]) -> str:
+    """Return "'idnex', did you mean 'index'" for the first of `keys` near a missing name of `names`, or "".
+
+    Use this function for files of other programs, which may have additional keys.
+    """
+    present, expected = list(keys), list(names)
+    absent_names = {name.lower(): name for name in expected if name not in present}
+    for key in present:
+        near = [] if key in expected else difflib.get_close_matches(key.lower(), absent_names, n=1, cutoff=0.8)
+        if near:
+            return f"{key[:60]!r}, did you mean {absent_names[near[0]]!r}"
+    return ""

@@ -11,13 +11,14 @@ those of its usual members), and its English name if models, tokenizers or progr
 
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeVar, get_type_hints
 
 from sqa.core.paths import DATA
 
+T = TypeVar("T")
 Pairs = tuple[tuple[str, str], ...]
 Pair = tuple[str | None, str | None]  # source and target code of a translator; None if unknown
 
@@ -83,7 +84,7 @@ def language_of(code: str) -> Language:
     if code not in codes():
         return Language(code)
     table = tomllib.loads((DATA / "languages" / f"{code}.toml").read_text(encoding="utf-8"))
-    return Language(code, **{key: _PARSERS.get(key, _plain)(value) for key, value in table.items()})
+    return _parsed(Language, {"code": code, **table})
 
 
 @cache
@@ -157,18 +158,18 @@ def pair_of(about: object) -> Pair | None:
 # ------------------------------------------------------------------------------------------- parsers of values in files
 
 
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _parsed(kind: type[T], table: Mapping[str, Any]) -> T:
+    """Return a `Language` or `Halves` from a table of a file; the type of a field determines its parser."""
+    types = get_type_hints(kind)
+    return kind(**{key: _PARSERS.get(types[key], types[key])(value) for key, value in table.items()})
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _halves(table: Mapping[str, Any]) -> Halves:
-    phrases = tuple(tuple(phrase.split()) for phrase in table["and_a_half"])
-    one, quarter = _words(table.get("one_and_a_half", "")), _words(table["quarter"])
-    return Halves(_words(table["half"]), one, phrases, quarter)
+def _phrases(texts: list[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(text.split()) for text in texts)
 
 
 def _pairs(text: str) -> Pairs:
@@ -195,11 +196,12 @@ def _both_ways(text: str) -> dict[str, str]:
     return table
 
 
-_PARSERS: Mapping[str, Any] = {
-    **dict.fromkeys(("function_words", "abbreviations", "endings"), _words),
-    **dict.fromkeys(("modals", "titles", "pronouns", "no_names", "dotted", "particles"), _words),
-    **dict.fromkeys(("nominatives", "sounds"), _pairs),
-    **dict.fromkeys(("genders", "agreeing"), _both_ways),
-    "contractions": _contractions,
-    "halves": _halves,
+_PARSERS: Mapping[Any, Callable[[Any], Any]] = {  # type of a field -> its parser, if it is not the type itself
+    frozenset[str]: _words,
+    tuple[str, ...]: tuple,
+    tuple[tuple[str, ...], ...]: _phrases,
+    Pairs: _pairs,
+    Mapping[str, str]: _both_ways,
+    Mapping[tuple[str, str], str]: _contractions,
+    Halves: partial(_parsed, Halves),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqa import __version__
 from sqa.core.errors import ConfigError
-from sqa.core.own import PACKAGES, in_file, is_own, split
+from sqa.core.paths import PACKAGES, in_file, is_own, split
 
 # import name of a Python package -> its distribution, or one that brings it, if their names differ in more than marks
 DISTRIBUTIONS = {"comet": "unbabel-comet", "huggingface_hub": "transformers", "thot": "sil-thot"}

@@ -1,14 +1,18 @@
-"""Paths of the project's folders, the bundled data and the user's cache.
+"""Paths of the project's folders, of the files that configs name, and of user-defined parts.
 
 In a checkout, the folders next to `sqa` (configs, data, docs, smt, ...) belong to the repository.  In an installed
 package they are below `sqa/bundled`.
+
+A user-defined part is named by its target: `module:attribute` or `path/to/file.py:attribute`.  Its file is looked up
+in the folder of the config that names it, then in the current folder.  `sqa/core/own` imports it.
 """
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sqa.core.errors import ConfigError
-from sqa.core.registry import did_you_mean
+from sqa.core.errors import ConfigError, did_you_mean
 
 PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE / "bundled" if (PACKAGE / "bundled").is_dir() else PACKAGE.parent
@@ -51,3 +55,49 @@ def cache_dir() -> Path:
         return Path(own).expanduser()
     xdg = os.environ.get("XDG_CACHE_HOME")
     return (Path(xdg).expanduser() if xdg else Path.home() / ".cache") / "sqa"
+
+
+# --------------------------------------------------------------------------------------------- user-defined parts
+
+# The project's packages.  Their version is in every signature, so keys do not include their code.
+PACKAGES = frozenset({"sqa", "sqa_services", "smt", "guessers", "buzzers", "experiments"})
+
+BUILT: list[Any] = []  # the `Code` of every user-defined part built by this process, in order
+GIVEN: dict[str, Any] = {}  # name -> an object that was passed to `sqa.run` as a part
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPart:
+    """A user-defined part inside another part's config: `policy: {name: "mine.py:build", patience: 2}`."""
+
+    name: str  # target of the part
+    options: Any  # instance of its build function's config dataclass
+
+
+def in_file(target: str) -> bool:
+    """Return whether a target is in a file (`mine.py:build`), not in an importable module."""
+    return target.rpartition(":")[0].endswith(".py")
+
+
+def is_own(target: str) -> bool:
+    """Return whether a target is user-defined, that is, outside the project's packages."""
+    return in_file(target) or split(target)[0].partition(".")[0] not in PACKAGES
+
+
+def split(target: str) -> tuple[str, str]:
+    """Split a target into its file or module, and its attribute."""
+    return target.rpartition(":")[0], target.rpartition(":")[2]
+
+
+def located(target: str, folder: Path | None = None) -> str:
+    """Return a target with its file's absolute path; unchanged if it is in a module or its file is missing."""
+    file, attribute = split(target)
+    for path in (start / Path(file).expanduser() for start in (folder or Path(), Path())):
+        if in_file(target) and path.is_file():
+            return f"{path.resolve()}:{attribute}"
+    return target
+
+
+def short(target: str) -> str:
+    """Return a target as shown in store keys and reports: with the name of its file instead of the path."""
+    return target if not in_file(target) else f"{Path(split(target)[0]).name}:{split(target)[1]}"

@@ -16,7 +16,6 @@ Plugins are imported once: when a registry lacks a requested name, or when all n
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sys
 import typing
@@ -26,8 +25,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqa.core import own
-from sqa.core.errors import ConfigError, DataError
+from sqa.core import paths
+from sqa.core.errors import ConfigError, DataError, did_you_mean
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -73,12 +72,12 @@ class Registry:
         A name with a colon is its own target; the path of its file becomes absolute.  Raises ConfigError for an
         unknown name.
         """
-        if name not in self.entries and not own.in_file(name):
+        if name not in self.entries and not paths.in_file(name):
             load_plugins()
         if name in self.entries:
             return self.entries[name]
-        if own.in_file(name):
-            return own.located(name)
+        if paths.in_file(name):
+            return paths.located(name)
         if ":" in name:
             return name
         names = f"known: {', '.join(self.names())}, or your own 'module:build' or 'file.py:build'"
@@ -90,7 +89,7 @@ class Registry:
         For a registered name this is the name itself, so that its code can move.
         """
         self.target(name)  # raises ConfigError for an unknown name
-        return own.short(name)
+        return paths.short(name)
 
     def resolve(self, name: str) -> Callable[..., Any]:
         """Import and return the build function of a name.
@@ -98,9 +97,9 @@ class Registry:
         Raises ConfigError if the function is missing or not callable.
         """
         target = self.target(name)
-        home, attribute = own.split(target)
+        home, attribute = paths.split(target)
         try:
-            module = _code(target).root if own.is_own(target) else import_module(home)
+            module = _code(target).root if paths.is_own(target) else import_module(home)
         except (ConfigError, ImportError, AttributeError, ValueError, TypeError) as error:
             from sqa.core.packages import not_imported
 
@@ -115,7 +114,7 @@ class Registry:
 
     def config_class(self, name: str) -> type:
         """Return the config dataclass of a name: its build function's annotation, or the class itself."""
-        if name in own.GIVEN:
+        if name in paths.GIVEN:
             return NoKeys
         build = self.resolve(name)
         try:
@@ -137,15 +136,15 @@ class Registry:
         A user-defined part is wrapped (sqa/core/own/parts.py), as is an object that was given to `sqa.run`.  Raises
         ConfigError if the user's own file was edited after the config was read.
         """
-        if name in own.GIVEN:
-            return self._checked(name, name, own.GIVEN[name], config)
+        if name in paths.GIVEN:
+            return self._checked(name, name, paths.GIVEN[name], config)
         build = self.resolve(name)
         target = self.target(name)
-        if not own.is_own(target):
+        if not paths.is_own(target):
             return _made(build, config)
         code = _code(target)
         if type(config) is not self.config_class(name):
-            raise ConfigError(f"{self.kind} {own.short(name)!r}: edited since its config was read; read it again")
+            raise ConfigError(f"{self.kind} {paths.short(name)!r}: edited since its config was read; read it again")
         from sqa.core.own.code import printing_to_stderr
 
         try:
@@ -153,9 +152,9 @@ class Registry:
                 part = _made(build, config)
         except (OSError, SystemExit) as error:
             ends = "it calls sys.exit(); raise an error instead: " if isinstance(error, SystemExit) else ""
-            raise DataError(f"{self.kind} {own.short(name)!r}: {ends}{error}") from error
-        own.BUILT.append(code)
-        return self._checked(own.short(target), code.digest, part, config)
+            raise DataError(f"{self.kind} {paths.short(name)!r}: {ends}{error}") from error
+        paths.BUILT.append(code)
+        return self._checked(paths.short(target), code.digest, part, config)
 
     def _checked(self, name: str, digest: str, part: Any, config: object) -> Any:
         from sqa.core.own.parts import component
@@ -197,29 +196,6 @@ def more_parts() -> str:
 
     installed = "sqa-services" in load_plugins()
     return "" if installed else f"; sqa-services has more: {install_command('sqa[services]')}"
-
-
-def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None) -> str:
-    """Return ", did you mean 'x'" for the nearest of `names`, "" if none is near, or why `cls` has no such key."""
-    if reason := getattr(cls, "ABSENT", {}).get(name):
-        return f"; {reason}"
-    folded = {candidate.lower(): candidate for candidate in names}
-    near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
-    return f", did you mean {folded[near[0]]!r}" if near else ""
-
-
-def misspelt(keys: typing.Iterable[str], names: typing.Iterable[str]) -> str:
-    """Return "'idnex', did you mean 'index'" for the first of `keys` near a missing name of `names`, or "".
-
-    Use this function for files of other programs, which may have additional keys.
-    """
-    present, expected = list(keys), list(names)
-    absent_names = {name.lower(): name for name in expected if name not in present}
-    for key in present:
-        near = [] if key in expected else difflib.get_close_matches(key.lower(), absent_names, n=1, cutoff=0.8)
-        if near:
-            return f"{key[:60]!r}, did you mean {absent_names[near[0]]!r}"
-    return ""
 
 
 TRANSLATORS = Registry(

@@ -11,6 +11,7 @@ The loader (sqa/pipeline/config.py), `sqa config keys` and `sqa config schema` r
 
 import functools
 import math
+import operator
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -104,13 +105,8 @@ def _plain(hint: Any) -> Any:
 
 def _within(bounds: Meta, value: float) -> bool:
     """Return whether a number is finite and within its bounds."""
-    return (
-        math.isfinite(value)
-        and (bounds.ge is None or value >= bounds.ge)
-        and (bounds.gt is None or value > bounds.gt)
-        and (bounds.le is None or value <= bounds.le)
-        and (bounds.lt is None or value < bounds.lt)
-    )
+    limits = ((getattr(operator, name), getattr(bounds, name)) for name in ("ge", "gt", "le", "lt"))
+    return math.isfinite(value) and all(limit is None or holds(value, limit) for holds, limit in limits)
 
 
 def _in_words(bounds: Meta) -> str:

@@ -272,18 +272,11 @@ def check_guesses(question: Question, steps: int, guesses: Sequence[Sequence[Gue
     if len(guesses) != steps:
         raise TraceError(f"the guesser answered {len(guesses)} of {steps} prefixes", question.id)
     for step, row in enumerate(guesses):
-        if wrong := wrong_guesses(row, n):
-            raise TraceError(wrong, question.id, step)
-
-
-def wrong_guesses(row: Sequence[Guess], n: int) -> str:
-    """Return the problem with the guesses of a step, or "" if there is none."""
-    if len(row) > n or len({guess.page for guess in row}) != len(row):
-        return f"expected at most {n} guesses on distinct pages, got {len(row)}"
-    scores = [guess.score for guess in row]
-    if not all(map(math.isfinite, scores)) or any(a < b for a, b in pairwise(scores)):
-        return "guesses must be sorted by finite scores, best first"
-    return ""
+        if len(row) > n or len({guess.page for guess in row}) != len(row):
+            raise TraceError(f"expected at most {n} guesses on distinct pages, got {len(row)}", question.id, step)
+        scores = [guess.score for guess in row]
+        if not all(map(math.isfinite, scores)) or any(a < b for a, b in pairwise(scores)):
+            raise TraceError("guesses must be sorted by finite scores, best first", question.id, step)
 
 
 def check_buzzes(question: Question, steps: int, buzzes: Sequence[Buzz]) -> None:

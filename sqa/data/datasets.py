@@ -11,18 +11,18 @@ To add a data set, add its name to `_SETS`.  Addresses, sizes and hashes of down
 Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references.  Both copies are kept and scored.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from sqa.core import BLANKLESS, BY_CHARACTER, DATA, GREATEST_SMALL, SOUGHT, ConfigError, DataError, Question, answers
+from sqa.core import BLANKLESS, BY_CHARACTER, DATA, GREATEST_SMALL, SOUGHT, Question, answers
+from sqa.core.errors import ConfigError, DataError, did_you_mean
 from sqa.files import records
 
 Loader = Callable[[], Iterator[Question]]
 MINI = DATA / "mini" / "questions.json"
-XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB page -> tossup page (manifest: xqb-aliases-*)
+XQB_TITLES = {"dna": "DNA"}  # key of a page in XQB -> page of the tossups (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
 LONGEST_NAME = 1000  # maximum number of characters of a name in a message
@@ -71,9 +71,8 @@ def _loader(name: str) -> Loader:
         return partial(_own_questions, path)
     if records.suffix(path) in (".json", ".jsonl", ".csv", ".tsv"):
         raise DataError(f"{shown}: this file of questions does not exist; {SOUGHT}")
-    near = difflib.get_close_matches(name, _SETS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETS)}, or a .json or .jsonl file"
-    raise ConfigError(f"dataset.name: {shown!r} is not a question set; {hint}")
+    known = f"{did_you_mean(shown, _SETS)}; known: {', '.join(_SETS)}, or a .json or .jsonl file"
+    raise ConfigError(f"dataset.name: {shown!r} is not a question set{known}")
 
 
 def _path_of(name: str) -> Path:
@@ -89,9 +88,10 @@ def _xqb(language: str) -> Iterator[Question]:
         where, number = f"{path}: questions[{i}]", record.get("xqb_id")
         if not isinstance(number, int):
             raise DataError(f"{where}.xqb_id: expected a number, got {number!r}")
-        page = answers.resolve(records.text_of(where, "target_page", record.get("target_page")), XQB_ALIASES)
-        source, reference = record.get("source"), record.get("reference")
-        yield _question(where, f"{name}-{number}", name, language, source, reference, page)
+        page = records.text_of(where, "target_page", record.get("target_page"))
+        page = XQB_TITLES.get(answers.key(page), page)
+        texts = record.get("source"), record.get("reference")
+        yield _question(where, f"{name}-{number}", name, language, *texts, page)
 
 
 def _mini(language: str) -> Iterator[Question]:
@@ -133,36 +133,35 @@ def _question(
     where: str, id: str, dataset: str, language: object, source: object, reference: object, page: object
 ) -> Question:
     """Return a validated question; `where` names file and record in errors."""
-    problem, hint, given = "", "", language
-    if isinstance(given, str) and not (len(given) == 2 and given.islower()):
+    code = language if isinstance(language, str) else ""
+    if code and not (len(code) == 2 and code.islower()):
         from sqa.core import code_of
 
-        language = code_of(given)
+        code = code_of(code)
     if not isinstance(source, list):
         from sqa.data.sentences import LANGUAGES
 
-        if not isinstance(language, str) or language not in LANGUAGES:
-            problem = f"expected one of {' '.join(sorted(LANGUAGES))}"
-            hint = "; in any other language give `source` as a list of sentences"
-    elif not isinstance(language, str) or not _CODE.fullmatch(language):
-        problem = "expected a code of two or three letters"
-    if problem or not isinstance(language, str):
-        raise DataError(f"{where}.language: {problem}, got {given!r}{hint}")
+        if code not in LANGUAGES:
+            known, hint = " ".join(sorted(LANGUAGES)), "in any other language give `source` as a list of sentences"
+            raise DataError(f"{where}.language: expected one of {known}, got {language!r}; {hint}")
+    elif not _CODE.fullmatch(code):
+        raise DataError(f"{where}.language: expected a code of two or three letters, got {language!r}")
     title = answers.canonical(records.text_of(where, "page", page))
     if wrong := answers.unwritable(title):
         raise DataError(f"{where}.page: contains {wrong}; a page title must have no control characters")
     if not title:
         raise DataError(f"{where}.page: expected a page title, got {page!r}")
-    sentences = _split(where, "source", source, language)
+    sentences = _split(where, "source", source, code)
     translation = tuple(" ".join(words) for words in _split(where, "reference", reference, "en"))
-    return Question(id, dataset, language, sentences, translation, title)
+    return Question(id, dataset, code, sentences, translation, title)
 
 
 def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:
     """Return the words of each sentence of a text or of a list of sentences; there is at least one sentence."""
-    listed = isinstance(value, list)
-    items = {f"{field}[{i}]": item for i, item in enumerate(value)} if isinstance(value, list) else {field: value}
-    texts = [records.text_of(where, name, item) for name, item in items.items()]
+    if listed := isinstance(value, list):
+        texts = [records.text_of(where, f"{field}[{i}]", text) for i, text in enumerate(value)]
+    else:
+        texts = [records.text_of(where, field, value)]
     if listed if language in BY_CHARACTER else any(map(_BLANKLESS.search, texts)):
         from sqa.data.sentences import all_spaced
 

@@ -48,9 +48,9 @@ class _Manifest(Struct):
 class Status:
     """The result of `verify`: `ok`, `missing` (no copy) or `wrong` (a copy with different bytes)."""
 
-    entry: Entry
+    name: str
     state: Literal["ok", "missing", "wrong"]
-    path: Path | None
+    path: str  # empty without a copy
     message: str
 
 
@@ -125,12 +125,12 @@ def _status(item: Entry) -> Status:
     path = where(item.name)
     if path is None:
         hint = "download it with sqa data fetch" if item.home else "it needs a mirror (SQA_MIRROR)"
-        return Status(item, "missing", None, f"no copy; {hint}")
+        return Status(item.name, "missing", "", f"no copy; {hint}")
     try:
         check(path, item)
     except ChecksumError as error:
-        return Status(item, "wrong", path, str(error))
-    return Status(item, "ok", path, "")
+        return Status(item.name, "wrong", str(path), str(error))
+    return Status(item.name, "ok", str(path), "")
 
 
 def check(path: Path, item: Entry, source: object = "") -> None:

@@ -16,7 +16,7 @@ player names, and 1,185 of its 71,360 rows are repeated.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -43,7 +43,7 @@ class Row(Struct):
 
 @dataclass(frozen=True)
 class Buzzes:
-    """n buzzes in the order of the file; every array has shape (n,)."""
+    """n buzzes ordered by position; every array has shape (n,)."""
 
     name: str  # name of the file
     sha256: str  # sha256 of the file
@@ -55,14 +55,9 @@ class Buzzes:
     def __len__(self) -> int:
         return len(self.position)
 
-    def take(self, chosen: np.ndarray) -> Buzzes:
-        """Return the buzzes that an array of indices or a boolean mask selects."""
-        question, position, correct = (column[chosen] for column in (self.question, self.position, self.correct))
-        return replace(self, question=question, position=position, correct=correct)
-
 
 def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
-    """Return the buzzes of a file, or of a name in the manifest.
+    """Return the buzzes of a file, or of a name in the manifest, ordered by position.
 
     A position above 1 (a buzz on a longer version of the text) is an error, or becomes 1 if `beyond_end` is "clip".
     Raises DataError, with file and line, for an empty file, a missing column or an invalid value.
@@ -74,20 +69,20 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
     sha256 = file_digest(path)
     if sha256 not in {entry.sha256 for entry in download.entries()}:
         _refuse_repeated(path, numbered)
-    _check_columns(path, numbered)
+    if wrong := misspelt(numbered[0][1], Row.__struct_fields__):
+        raise DataError(f"{path}:{numbered[0][0]}: unknown column {wrong}")
     rows = [records.converted(f"{path}:{line}", record, Row) for line, record in numbered]
-    position = np.array([row.rel_pos for row in rows])
-    beyond = np.flatnonzero(position > 1)
-    if len(beyond) and beyond_end == "refuse":
-        raise DataError(
-            f"{path}:{numbered[beyond[0]][0]}: position {position[beyond[0]]:g} is outside 0 to 1, as are "
-            f"{len(beyond) - 1} more of {len(rows)}; --beyond-end clip sets those above 1 to 1"
-        )
+    beyond = [(line, row.rel_pos) for (line, _), row in zip(numbered, rows, strict=True) if row.rel_pos > 1]
+    if beyond and beyond_end == "refuse":
+        (line, position), more = beyond[0], f"as are {len(beyond) - 1} more of {len(rows)}"
+        remedy = "--beyond-end clip sets those above 1 to 1"
+        raise DataError(f"{path}:{line}: position {position:g} is outside 0 to 1, {more}; {remedy}")
+    rows.sort(key=lambda row: min(row.rel_pos, 1.0))
     return Buzzes(
         name=path.name,
         sha256=sha256,
         question=np.array([str(row.qid) for row in rows]),
-        position=np.minimum(position, 1.0),
+        position=np.array([min(row.rel_pos, 1.0) for row in rows]),
         correct=np.array([row.correct is True for row in rows]),
         beyond_end=len(beyond),
     )
@@ -114,14 +109,3 @@ def _refuse_repeated(path: Path, numbered: Numbered) -> None:
                 f"{path}:{line}: the same row as line {first}; a buzz counts once. If different people buzzed, add "
                 "a column `player`"
             )
-
-
-def _check_columns(path: Path, numbered: Numbered) -> None:
-    """Raise DataError for a misspelt column, or for a column of `Row` without a value in a later record."""
-    first, names = numbered[0][1], Row.__struct_fields__
-    if wrong := misspelt(first, names):
-        raise DataError(f"{path}:{numbered[0][0]}: unknown column {wrong}")
-    present = [name for name in names if name in first]
-    for line, record in numbered:
-        if lacking := [name for name in present if record.get(name) is None]:
-            raise DataError(f"{path}:{line}: no value for {', '.join(lacking)}")

@@ -17,16 +17,14 @@ from sqa.core import BLANKLESS, BY_CHARACTER, DataError, marks
 if TYPE_CHECKING:
     from sentence_splitter import SentenceSplitter
 
-SPLIT = frozenset(
-    "ca cs da de el en es fi fr hu is it lt lv nl no pl pt ro ru sk sl sv tr".split()
-)  # languages with abbreviations in sentence-splitter 1.4
+# languages with abbreviations in sentence-splitter 1.4
+SPLIT = frozenset("ca cs da de el en es fi fr hu is it lt lv nl no pl pt ro ru sk sl sv tr".split())
 LANGUAGES = SPLIT | BY_CHARACTER
 
 _ROMAN = re.compile(r"[IVXLC]+[.,;:]?$")
 _ORDINAL = re.compile(r"\d+\.$")
-_STOP = re.compile(
-    r"(?<=[。！？!?])(?![。！？!?」』”）)])|(?<=[。！？!?][」』”）)])"
-)  # sentence-final marks of zh and ja
+# sentence-final marks of zh and ja
+_STOP = re.compile(r"(?<=[。！？!?])(?![。！？!?」』”）)])|(?<=[。！？!?][」』”）)])")
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
 VOICING = "\uff9e\uff9f"  # voicing marks of half-width kana, which belong to the character before
 LETTERS = 6  # greatest plausible mean number of letters per word in these scripts; kana and Chinese count 1.5 each

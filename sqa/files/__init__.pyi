@@ -3,7 +3,6 @@ from sqa.files.atomic import bytes_digest as bytes_digest
 from sqa.files.atomic import claimed as claimed
 from sqa.files.atomic import empty as empty
 from sqa.files.atomic import file_digest as file_digest
-from sqa.files.atomic import joined_digest as joined_digest
 from sqa.files.atomic import locked as locked
 from sqa.files.atomic import write_bytes as write_bytes
 from sqa.files.atomic import write_text as write_text
@@ -31,6 +30,7 @@ from sqa.files.model_files import CONFIG as CONFIG
 from sqa.files.model_files import check_weights as check_weights
 from sqa.files.model_files import content as content
 from sqa.files.model_files import folder_digest as folder_digest
+from sqa.files.model_files import joined_digest as joined_digest
 from sqa.files.model_files import pack_bytes as pack_bytes
 from sqa.files.model_files import pack_integers as pack_integers
 from sqa.files.model_files import pack_strings as pack_strings

@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
@@ -119,8 +119,3 @@ def file_digest(path: Path) -> str:
     """Return the sha256 (hex) of a file's bytes, read in blocks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def joined_digest(paths: Iterable[Path], read: Callable[[Path], bytes] = Path.read_bytes) -> str:
-    """Return the sha256 (hex) over the concatenated bytes of files."""
-    return bytes_digest(b"".join(map(read, paths)))

@@ -26,9 +26,8 @@ class Arithmetic(NamedTuple):
     """Arithmetic that a component supports."""
 
     can: tuple[str, ...] = (*FLOATS, "int8")  # element types
-    auto: tuple[str, ...] = (
-        "float32",
-    )  # candidates for `dtype: auto`: the first fast type of the device is used, else the last type
+    # candidates for `dtype: auto`: the first fast type of the device is used, else the last type
+    auto: tuple[str, ...] = ("float32",)
     fast: tuple[str, ...] = ()  # element types, in addition to float32 and float64, that need no special instructions
 
 

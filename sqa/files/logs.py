@@ -20,9 +20,8 @@ from sqa.core import DataError, Whole, misspelt
 from sqa.files.records import converted
 
 Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]
-Pieces = Literal[
-    "words", "sentencepiece", "bytes", "bpe", "wordpiece", "characters"
-]  # token kinds of a log: see `sqa.files.target_words`
+# token kinds of a log: see `sqa.files.target_words`
+Pieces = Literal["words", "sentencepiece", "bytes", "bpe", "wordpiece", "characters"]
 KEYS = ("prediction", "delays", "source")  # a line of SimulEval has at least one of these keys
 # Within these bounds all sums and quotients are finite.
 Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from sqa.core import DATA, SOUGHT, ConfigError, DataError, did_you_mean
-from sqa.files.atomic import joined_digest, locked, write_bytes
+from sqa.files.atomic import bytes_digest, locked, write_bytes
 from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -41,9 +41,14 @@ def resolve_model(model: str, prefix: str = "") -> Path:
     raise ConfigError(f"model: {model!r} is neither a bundled model nor a folder with a {CONFIG}{near}; {SOUGHT}")
 
 
+def joined_digest(paths: Iterable[Path]) -> str:
+    """Return the sha256 (hex) over the concatenated bytes of files, each unpacked if only its packed form exists."""
+    return bytes_digest(b"".join(map(content, paths)))
+
+
 def files_digest(folder: Path) -> str:
     """Return the sha256 (hex) of a model's files, except its card."""
-    return joined_digest(model_files(folder), content)
+    return joined_digest(model_files(folder))
 
 
 def model_files(folder: Path) -> list[Path]:
@@ -113,7 +118,7 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
 
 def folder_digest(folder: Path) -> str:
     """Return the sha256 (hex) over config.json and model.safetensors of a folder."""
-    return joined_digest((folder / name for name in (CONFIG, WEIGHTS)), content)
+    return joined_digest(folder / name for name in (CONFIG, WEIGHTS))
 
 
 def pack_bytes(data: bytes) -> NDArray[Any]:

@@ -10,7 +10,8 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -128,7 +129,7 @@ def suffix(path: Path) -> str:
     return (path.with_suffix("") if path.suffix in PACKED else path).suffix
 
 
-def chunks(path: Path) -> Iterator[bytes]:
+def chunks(path: Path) -> Generator[bytes, None, None]:
     """Yield the file's bytes in pieces, unpacked if its name ends in .zst or .gz; raises DataError if unreadable."""
     if path.suffix in (".zip", ".xz", ".tar", ".tgz", ".7z", ".bz2"):
         raise DataError(f"{path}: packed; unpack it and give the file in it (of packed files, .gz and .zst are read)")
@@ -177,7 +178,8 @@ def _zstd(path: Path) -> Packing:
 
 def lines(path: Path) -> Iterator[str]:
     """Yield the file's lines without their line endings, as `lines_of` does."""
-    return lines_of(chunks(path), str(path))
+    with closing(chunks(path)) as pieces:  # an error about a line also closes the file
+        yield from lines_of(pieces, str(path))
 
 
 def lines_of(pieces: Iterable[bytes], name: str) -> Iterator[str]:

@@ -109,10 +109,6 @@ class Store:
         stored = set(self.folder(stage).glob("block-*.npz"))
         return [index for index in range(blocks) if self.block(stage, index) not in stored]
 
-    def has(self, stage: Stage, index: int) -> bool:
-        """Return whether a block exists."""
-        return self.block(stage, index).is_file()
-
     def write(self, stage: Stage, index: int, table: Table) -> None:
         """Write one block atomically."""
         metadata = {"key": stage.key, "stage": stage.name, "block": str(index)}

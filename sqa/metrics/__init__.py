@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sqa.core import QUALITY, BuiltMetric, Floats, Metric, QuestionTrace, beside, own
+from sqa.core import QUALITY, BuiltMetric, Floats, Metric, QuestionTrace, beside, paths
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.metrics.latency import FORMULAS, family_of
 from sqa.metrics.measure import ALIASES, SIGN, Family, Measure
@@ -121,7 +121,7 @@ def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
 def located(name: str, folder: Path | None) -> str:
     """Return a metric's name with its file, if any, resolved in `folder` (`ew@curve.json`, `mine.py:build`)."""
     if is_own(name):
-        return own.located(name, folder)
+        return paths.located(name, folder)
     measure, sign, file = name.partition(SIGN)
     return f"{measure}{sign}{beside(file, folder)}" if file.endswith((".json", ".jsonl")) else name
 

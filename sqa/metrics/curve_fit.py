@@ -59,9 +59,8 @@ class Fitted:
 
 def fit(source: str, config: FitConfig) -> Fitted:
     """Fit a curve to a file of buzzes.  Raises DataError for too few buzzes."""
-    loaded = human_buzzes.load_buzzes(source, config.beyond_end)
-    questions = _checked(loaded)
-    kept = loaded.take(np.argsort(loaded.position, kind="stable"))
+    kept = human_buzzes.load_buzzes(source, config.beyond_end)
+    questions = _checked(kept)
     x, y = points(kept.position, kept.correct)
     curve = _curve(config.method, kept)
     low, high = band(kept, config)
@@ -77,10 +76,10 @@ def fit(source: str, config: FitConfig) -> Fitted:
         "rmse": float(np.sqrt(np.mean(residual**2))),
         "largest_error": float(np.abs(residual).max()),
         "rises": rises(curve),
-        "data": {"file": kept.name, "sha256": kept.sha256, "buzzes": len(loaded)},
+        "data": {"file": kept.name, "sha256": kept.sha256, "buzzes": len(kept)},
         "filters": {
             "beyond_end": config.beyond_end,
-            "buzzes_beyond_end": loaded.beyond_end,
+            "buzzes_beyond_end": kept.beyond_end,
             "first_of_game": False,
         },
         "band": {

@@ -12,9 +12,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 from sqa.core import BuiltMetric, ConfigError, DataError, Floats
-from sqa.core.own import short
 from sqa.core.own.code import built
 from sqa.core.own.parts import SCORES, OwnMetric
+from sqa.core.paths import short
 from sqa.metrics.latency import Convention, Formula, Latency
 
 _TYPES: dict[str, Any] = {"str": str, "bool": bool, "int": int}

@@ -19,9 +19,10 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 
 from msgspec import ValidationError, convert
 
-from sqa.core import DATA, SOUGHT, ConfigError, Count, File, Whole, beside, checked, describe, kind_of, own
-from sqa.core.own import OwnPart
-from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
+from sqa.core import DATA, SOUGHT, ConfigError, Count, File, Whole, beside, checked, describe, kind_of, paths
+from sqa.core.errors import did_you_mean
+from sqa.core.paths import OwnPart
+from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry
 from sqa.core.schema import keys
 from sqa.files import name_of, read_yaml
 from sqa.files.records import GREATEST_WHOLE
@@ -303,7 +304,7 @@ class Reader:
         self, registry: Registry, written: str, options: Any, key: str, at: str, other: bool = False
     ) -> ComponentConfig | None:
         """Read the options of a part named at the key `at`."""
-        name = own.located(written, self.folder)
+        name = paths.located(written, self.folder)
         try:
             cls = registry.config_class(name)
         except ConfigError as error:

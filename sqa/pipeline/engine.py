@@ -33,7 +33,7 @@ from sqa.core import key as answer_key
 from sqa.core import trace as tr
 from sqa.core import types as contracts
 from sqa.core.errors import ConfigError, DataError, NotComputable, SqaError, TraceError, in_a_line
-from sqa.core.own import BUILT, short
+from sqa.core.paths import BUILT, short
 from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS, Registry
 from sqa.core.types import Buzz, Buzzer, Emission, Guess, Guesser, Metric, Question, Translator
 from sqa.data.datasets import load_questions

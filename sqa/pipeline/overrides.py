@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqa.core import BUZZERS, GUESSERS, TRANSLATORS, Buzzer, ConfigError, Guesser, Translator, did_you_mean, own
+from sqa.core import BUZZERS, GUESSERS, TRANSLATORS, Buzzer, ConfigError, Guesser, Translator, did_you_mean, paths
 from sqa.files import digest, is_config, name_of, parse_yaml, read_yaml
 from sqa.pipeline import config as loading
 from sqa.pipeline.config import PARTS, C, ComponentConfig, RunConfig, load_run, read_parts
@@ -144,7 +144,7 @@ def _full_key(whole: Mapping[str, Any], given: str, text: str, folder: Path | No
         if not isinstance(name, str):
             continue
         try:
-            cls = registry.config_class(own.located(name, folder))
+            cls = registry.config_class(paths.located(name, folder))
             names = [field.name for field in dataclasses.fields(cls)]
             reason = reason or did_you_mean(given, (), cls)
         except ConfigError as error:  # an unknown part, reported below or with the config's other problems

@@ -22,7 +22,7 @@ from threading import Thread
 from typing import Any, NamedTuple, Protocol
 
 from sqa.core import RemoteProtocolError, set_for
-from sqa.core.compute import QUOTA, set_threads
+from sqa.core.process import QUOTA, set_threads
 
 DEATHS = 3  # dead workers that a command tolerates
 FIRST = 1 << 31  # bytes per worker assumed before the first measurement

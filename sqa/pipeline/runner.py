@@ -83,7 +83,7 @@ class Workshop:
         """Compute a block of all stages up to `until` that the store lacks."""
         work = self.work(config, until, given)
         for name, stage in work.stages.items():
-            if not self.store.has(stage, index):
+            if not self.store.block(stage, index).is_file():
                 # checked every time, since the store may have been emptied
                 self.store.describe(stage)
                 work.check(name, [index])

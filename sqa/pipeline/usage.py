@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from sqa.core import DATA, Buzz, ConfigError, DataError, Question, code_of, key
-from sqa.core.own import short
+from sqa.core.paths import short
 from sqa.files import Stage, Store, parse_json, write_bytes
 from sqa.pipeline.config import OTHER_LANGUAGES
 from sqa.results import Row

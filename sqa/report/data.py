@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from sqa.core import FULL, ConfigError, DataError, K, SqaError, holm, in_a_line
-from sqa.core.own import short
+from sqa.core.paths import short
 from sqa.files import Stage, Store, digest
 from sqa.pipeline import ComparisonRow, RunFolder, paired, saving
 from sqa.pipeline import folder as runs

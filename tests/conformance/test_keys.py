@@ -20,7 +20,7 @@ from smt.engines.pretrained import Pretrained
 from smt.policies.prefixes import PolicyTranslator
 from smt.statistical import pbmt as statistical
 from sqa.core import QUALITY, ROOT, ConfigError
-from sqa.core.own import OwnPart
+from sqa.core.paths import OwnPart
 from sqa.metrics.quality import text_model
 from sqa.pipeline import ComponentConfig, Reader
 from sqa.pipeline.engine import stage_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from recorded import RECORD
 
-from sqa.core.own import PACKAGES
+from sqa.core.paths import PACKAGES
 
 VECTORS = Path(__file__).with_name("vectors") / "config_defaults.json"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from sqa.core import ConfigError
-from sqa.core.own import in_file
 from sqa.core.own.code import Code, load
+from sqa.core.paths import in_file
 
 T = TypeVar("T")
 

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from sqa.core import ConfigError, DataError, Emission, Question, need
-from sqa.core.own import BUILT
 from sqa.core.own.code import Code
+from sqa.core.paths import BUILT
 from sqa.files import digest, file_digest
 from sqa_services.protocols.agents import agent_class
 

@@ -15,6 +15,7 @@ import sysconfig
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -22,19 +23,20 @@ from types import ModuleType
 from typing import Any
 
 from sqa.core.errors import ConfigError
-from sqa.core.own import BUILT, PACKAGES, in_file, is_own, located, short, split
+from sqa.core.paths import BUILT, PACKAGES, in_file, is_own, located, short, split
 
 _LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()  # Python's own modules
 LOADED: dict[str, "Code"] = {}  # target -> its code
 
 
+@dataclass(frozen=True)
 class Code:
     """The imported module of a part, and the files of user code on which it depends."""
 
-    def __init__(self, target: str, root: ModuleType, named: Mapping[str, Path], files: Mapping[Path, str]) -> None:
-        self.target, self.root = target, root
-        self.named = named  # module -> file
-        self.files = files  # file -> sha256 (hex) before its import
+    target: str
+    root: ModuleType
+    named: Mapping[str, Path]  # module -> file
+    files: Mapping[Path, str]  # file -> sha256 (hex) before its import
 
     @property
     def digest(self) -> str:

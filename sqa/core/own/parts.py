@@ -25,8 +25,8 @@ import numpy as np
 from msgspec import Meta, convert, to_builtins
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.own import GIVEN
 from sqa.core.own.code import printing_to_stderr
+from sqa.core.paths import GIVEN
 from sqa.core.types import Buzz, Emission, Floats, Guess, Kind, Write
 
 Line = Annotated[str, Meta(pattern=r"^\S([^\x00-\x1f]*\S)?\Z")]
@@ -169,17 +169,16 @@ class OwnComponent:
                 value = ATTRIBUTES[member].checked(f"{name}: {member} must be", value)
             setattr(self, member, partial(self._call, member) if callable(value) else value)
 
-    def own_fingerprint(self) -> str | None:
-        """Return the result of the part's own fingerprint(), or an empty string if it has none."""
-        text: str | None = self._call("fingerprint") if hasattr(self.own_part, "fingerprint") else ""
-        if text is None and self._kind != "quality metric":
-            raise DataError(f"{self._name}: fingerprint() must return {LINE.expected}, got None")
-        return text
-
     def fingerprint(self) -> str | None:
-        """Return the sha256 (hex) of the part's code, config and own fingerprint, or None if the latter is None."""
-        if (own := self.own_fingerprint()) is None:
+        """Return the sha256 (hex) of the part's code, config and own fingerprint.
+
+        A quality metric has no fingerprint if its own is None.
+        """
+        own: str | None = self._call("fingerprint") if hasattr(self.own_part, "fingerprint") else ""
+        if own is None and self._kind == "quality metric":
             return None
+        if own is None:
+            raise DataError(f"{self._name}: fingerprint() must return {LINE.expected}, got None")
         return hashlib.sha256(json.dumps([self._digest, repr(self._config), own]).encode()).hexdigest()
 
     def __repr__(self) -> str:

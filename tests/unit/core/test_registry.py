@@ -7,7 +7,7 @@ from refusals import refused
 from tables import tables_of
 
 from sqa.core import BUZZERS, GUESSERS, TRANSLATORS, ConfigError, NoKeys, Registry, SqaError, did_you_mean
-from sqa.core.own import located
+from sqa.core.paths import located
 from sqa.pipeline import ComponentConfig, Parts
 
 TABLES = tables_of(__file__)

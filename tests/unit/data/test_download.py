@@ -137,7 +137,7 @@ def test_verify_finds_missing_and_wrong_copies(home: Home, item: download.Entry,
     target = cached(tmp_path)
     target.parent.mkdir(parents=True)
     target.write_bytes(BODY[::-1])
-    assert [(status.state, status.path) for status in download.verify()] == [("wrong", target)]
+    assert [(status.state, status.path) for status in download.verify()] == [("wrong", str(target))]
     refused(ChecksumError, "delete it and fetch it again", download.path_of, "set")
     target.write_bytes(BODY)
     assert [status.state for status in download.verify()] == ["ok"] and home.requests == 0

@@ -19,7 +19,7 @@ from experiments.studies.question_sets import ReportConfig
 from experiments.studies.translation_table import TableConfig
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core import ROOT, ConfigError, SqaError, TraceError
-from sqa.core.own import PACKAGES
+from sqa.core.paths import PACKAGES
 from sqa.files import read_yaml
 from sqa.pipeline import load
 from tests.small_ablation import WAIT_K, changed

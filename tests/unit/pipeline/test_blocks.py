@@ -28,7 +28,7 @@ def made_in_blocks(workshop, config):
     """Compute the blocks of a run, the last one first, and return the names of the stages that the store lacked."""
     work, lacked = workshop.work(config), []
     for block in reversed(range(len(work.blocks))):
-        lacked += [name for name, stage in work.stages.items() if not workshop.store.has(stage, block)]
+        lacked += [name for name, stage in work.stages.items() if not workshop.store.block(stage, block).is_file()]
         workshop.make(config, block)
     return lacked
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import tables_of
 
-from sqa.core import BUZZERS, GUESSERS, QUALITY, ROOT, TRANSLATORS, buckets, compute, part_names, set_for, usable
-from sqa.core.compute import VARIABLES
+from sqa.core import BUZZERS, GUESSERS, QUALITY, ROOT, TRANSLATORS, buckets, part_names, process, set_for, usable
+from sqa.core.process import VARIABLES
 
 TABLES = tables_of(__file__)
 
 
 def test_thread_count_fits_the_model_unless_user_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setattr(compute, "usable", lambda: 6)
+    monkeypatch.setattr(process, "usable", lambda: 6)
     environment = {"OPENBLAS_NUM_THREADS": "5"}
     assert set_for(["waitk", "bm25", "mlp"], environment) == 1
     assert [environment[variable] for variable in VARIABLES] == ["1", "5", "1"]

@@ -1,15 +1,20 @@
-"""Choose the threads of numerical libraries and the encoding of streams, and group rows of similar length into batches.
+"""Threads of numerical libraries, environment of child programs, batches of similar length, progress bars.
 
 Networks of a few million weights run slower on many threads than on one.  On a busy machine they are many times slower,
 because a thread that waits for a processor delays all others.  Small models therefore use one thread, and large models
 use all processors.  A user's OMP_NUM_THREADS is kept.
+
+Progress is shown on stderr (tqdm): a bar on a terminal, a line every half minute in a pipe or a log file.  A block of
+translations takes minutes, so a heartbeat thread redraws the bar with the elapsed time in the meantime.
 """
 
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Event, Thread
+from typing import Any, TextIO
 
 from sqa.core.registry import model_size
 
@@ -93,3 +98,53 @@ def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
         group.append(i)
     if group:
         yield group
+
+
+# -------------------------------------------------------------------------------------------------------- progress
+
+BEAT, LINE = 4.0, 30.0  # seconds between updates on a terminal, and elsewhere
+_LINE = "{desc}: {n_fmt}/{total_fmt} {unit}, {elapsed}, {remaining} to go{postfix}"
+
+
+class _Lines:
+    """A stream that shows every update of a bar as a separate line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._last = stream, ""
+
+    def write(self, text: str) -> None:
+        line = text.strip("\r\n ")
+        if line and line != self._last:
+            self._stream.write(f"{line}\n")
+            self._last = line
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def _settings() -> dict[str, Any]:
+    """Return tqdm's settings for stderr."""
+    if sys.stderr.isatty():
+        return {"file": sys.stderr, "dynamic_ncols": True}
+    return {"file": _Lines(sys.stderr), "mininterval": LINE, "maxinterval": LINE, "bar_format": _LINE}
+
+
+@contextmanager
+def bar(description: str, total: float, done: float = 0, unit: str = "question", **settings: Any) -> Iterator[Any]:
+    """Show a progress bar with a heartbeat; `done` of `total` units are already finished."""
+    from tqdm import tqdm
+
+    stop = Event()
+    with tqdm(desc=description, total=total, initial=done, unit=unit, **_settings() | settings) as shown:
+        beat = Thread(target=_beat, args=(shown, stop), name="progress", daemon=True)
+        beat.start()
+        try:
+            yield shown
+        finally:
+            stop.set()
+            beat.join()
+
+
+def _beat(shown: Any, stop: Event) -> None:
+    while not stop.wait(BEAT if sys.stderr.isatty() else LINE):
+        shown.refresh()
