@@ -9,26 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli.options import (
-    DEFAULT_RUNS,
-    SETTINGS,
-    Config,
-    Delays,
-    Json,
-    Metrics,
-    Overrides,
-    Resamples,
-    RunFolder,
-    Runs,
-    SchedulerOption,
-    Segmentation,
-    StoreOption,
-    Workers,
-    argument,
-    call,
-    option,
-    say,
-)
+from sqa.cli import options
+from sqa.cli.options import SETTINGS, argument, option, say
 from sqa.core import ConfigError, Registry, SqaError, config_file, in_a_line
 from sqa.core.paths import located
 from sqa.results import show, show_lines
@@ -72,27 +54,27 @@ PAPER = {  # figure or table of the paper -> (its function, its config in config
 
 @evidence_app.command()
 def ablation(
-    config: Config,
-    overrides: Overrides = None,
-    runs: Runs = DEFAULT_RUNS,
-    workers: Workers = None,
-    scheduler: SchedulerOption = None,
-    store: StoreOption = None,
+    config: options.Config,
+    overrides: options.Overrides = None,
+    runs: options.Runs = options.DEFAULT_RUNS,
+    workers: options.Workers = None,
+    scheduler: options.SchedulerOption = None,
+    store: options.StoreOption = None,
 ) -> None:
     """Run the paper's ablation: every score over k, with table, figure and report."""
     from sqa.pipeline import scheduled
 
     with scheduled(scheduler, runs, store):
-        call("experiments.ablation.report:main", config, runs, overrides or (), workers)
+        options.call("experiments.ablation.report:main", config, runs, overrides or (), workers)
 
 
 @evidence_app.command()
 def reproduce(
     item: Annotated[str, argument("ITEM", f"One of {', '.join(PAPER)}, all, or your own file.py:main.")],
     config: Annotated[Path | None, argument("[CONFIG]", "Config that replaces the item's own.")] = None,
-    runs: Runs = DEFAULT_RUNS,
-    scheduler: SchedulerOption = None,
-    store: StoreOption = None,
+    runs: options.Runs = options.DEFAULT_RUNS,
+    scheduler: options.SchedulerOption = None,
+    store: options.StoreOption = None,
 ) -> None:
     """Make a figure or table of the paper, computing missing runs first."""
     from sqa.pipeline import scheduled
@@ -147,11 +129,12 @@ def _make(item: str, config: Path | None, runs: Path) -> None:
 @evidence_app.command()
 def correlate(
     runs: Annotated[list[Path], argument("RUN...", "Folders of three or more runs.")],
-    metrics: Metrics = None,
+    metrics: options.Metrics = None,
     against: Annotated[
-        list[str] | None, option("--against NAME", "Metric to correlate with; default: ew, oracle-ew, accuracy, mrr.")
+        list[str] | None,
+        option("--against NAME", "Metric to correlate with; default: ew, oracle-ew, accuracy, mrr."),
     ] = None,
-    resamples: Resamples = 10_000,
+    resamples: options.Resamples = 10_000,
 ) -> None:
     """Correlate the rankings of systems by two metrics (Kendall's tau, soft pairwise accuracy)."""
     from sqa.pipeline import folder as folders
@@ -172,7 +155,7 @@ def report(
 
     The report has scores, tests, figures and origins, and says what is missing and why.
     """
-    call("sqa.report.report:main", runs, output)
+    options.call("sqa.report.report:main", runs, output)
 
 
 @evidence_app.command()
@@ -180,12 +163,13 @@ def latency(
     log: Annotated[str, argument("LOG", "An instances.log, or JSON lines.  - reads standard input.")],
     convention: Convention = None,
     references: Annotated[
-        Path | None, option("--references FILE", "File with a reference for each line of LOG, or for each segment.")
+        Path | None,
+        option("--references FILE", "File with a reference for each line of LOG, or for each segment."),
     ] = None,
     unit: Annotated[
         Literal["word", "char"], option("--unit", "Unit in which the length of a reference is counted.")
     ] = "word",
-    source: Delays = "auto",
+    source: options.Delays = "auto",
     end: Annotated[
         Literal["auto", "log"], option("--end", "With log, a missing end of a sentence is not added.")
     ] = "auto",
@@ -194,16 +178,17 @@ def latency(
     ] = True,
     computation_aware: Annotated[bool, option("--computation-aware", "Use the elapsed times.")] = False,
     strict: Annotated[
-        bool, option("--strict", "Refuse lines with decreasing delays.  By default they are computed and marked.")
+        bool,
+        option("--strict", "Refuse lines with decreasing delays.  By default they are computed and marked."),
     ] = False,
-    segments: Segmentation = None,
+    segments: options.Segmentation = None,
     language: Language = None,
     computing: Computing = "increment",
     facts: Annotated[bool, option("--facts", "Score the facts that arrive instead (docs/facts.md).")] = False,
     sources: LineSources = None,
     pair: Annotated[str, option("--pair PAIR", "With --facts: the languages, such as es-en.")] = "-en",
     questions: Asked = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Compute the latencies of a log.
 
@@ -222,28 +207,29 @@ def latency(
             raise ConfigError("--facts: takes --references, --source, --sources, --pair and --json")
         speech = None if source == "auto" else source == "speech"
         texts = TextOptions(references, sources, speech)
-        return call("sqa.questions.facts_log:main", log, pair, texts, as_json)
+        return options.call("sqa.questions.facts_log:main", log, pair, texts, as_json)
     from sqa.metrics.latency_log import LogOptions, main
 
     chosen = convention or ("omnisteval" if segments else "simuleval-1.1")
-    options = LogOptions(chosen, unit, source, end, references, use_ref_len, computation_aware, strict)
+    reading = LogOptions(chosen, unit, source, end, references, use_ref_len, computation_aware, strict)
     if segments is None:
-        return main(log, options, as_json)
+        return main(log, reading, as_json)
     from sqa.metrics.latency_log import Segments, resegmented
 
     cut = Segments(segments, references, language, unit == "char", computing == "increment")
     with resegmented(log, cut) as path:
         name = f"segments of {log}"
-        main(path, replace(options, references=None, segmenter="soft", computing=computing, name=name), as_json)
+        main(path, replace(reading, references=None, segmenter="soft", computing=computing, name=name), as_json)
 
 
 @evidence_app.command()
 def diagnose(
-    run: RunFolder,
+    run: options.RunFolder,
     top: Annotated[int, option("--top N", "Number of findings to show.")] = 20,
     questions: QuestionIds = None,
     kinds: Annotated[
-        list[str] | None, option("--kind KIND", "Kind of error: hallucination, omission or drop; may be repeated.")
+        list[str] | None,
+        option("--kind KIND", "Kind of error: hallucination, omission or drop; may be repeated."),
     ] = None,
     detector: Annotated[
         str,
@@ -258,7 +244,7 @@ def diagnose(
 
     Each row has the probability of an error, the source span, and the answer's rank before and after.
     """
-    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), detector)
+    options.call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), detector)
 
 
 @evidence_app.command()
@@ -270,7 +256,7 @@ def view(
     questions: QuestionIds = None,
 ) -> None:
     """Write one HTML page that shows runs word by word, offline."""
-    call("sqa.report.viewer:main", runs, output, questions or ())
+    options.call("sqa.report.viewer:main", runs, output, questions or ())
 
 
 # ----------------------------------------------------------------------------------------------- sqa results
@@ -279,20 +265,20 @@ def view(
 @results_app.command("list")
 def listing() -> None:
     """List the items with title, date of measurement, and the reason why an item is stale."""
-    call("experiments.results_book.main:listing")
+    options.call("experiments.results_book.main:listing")
 
 
 @results_app.command()
 def update(
     names: Items = None,
-    runs: Runs = DEFAULT_RUNS,
+    runs: options.Runs = options.DEFAULT_RUNS,
     force: Annotated[bool, option("--force", "Also measure items that are not stale.")] = False,
 ) -> None:
     """Measure stale items again, and remake pages and pictures.
 
     An item is stale if its config, model, data set or version has changed.
     """
-    call("experiments.results_book.main:update", names or (), runs, force)
+    options.call("experiments.results_book.main:update", names or (), runs, force)
 
 
 @results_app.command()
@@ -301,4 +287,4 @@ def check(names: Items = None) -> None:
 
     The exit code is 1 if there are any.
     """
-    call("experiments.results_book.main:check", names or ())
+    options.call("experiments.results_book.main:check", names or ())

@@ -8,24 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli.options import (
-    DEFAULT_RUNS,
-    SETTINGS,
-    Config,
-    Levels,
-    Metrics,
-    Output,
-    Resamples,
-    RunFolder,
-    Runs,
-    SchedulerOption,
-    StoreOption,
-    Workers,
-    argument,
-    option,
-    say,
-    write_lines,
-)
+from sqa.cli import options
+from sqa.cli.options import SETTINGS, argument, option, say
 from sqa.cli.runs import set_threads
 from sqa.results import Frame, Table, show, show_lines
 
@@ -37,12 +21,12 @@ Unit = Annotated[Literal["sentence", "question"], option("--unit", "Unit of a li
 
 @finished_app.command()
 def sweep(
-    config: Config,
+    config: options.Config,
     axes: Axes,
-    runs: Runs = DEFAULT_RUNS,
-    workers: Workers = None,
-    scheduler: SchedulerOption = None,
-    store: StoreOption = None,
+    runs: options.Runs = options.DEFAULT_RUNS,
+    workers: options.Workers = None,
+    scheduler: options.SchedulerOption = None,
+    store: options.StoreOption = None,
 ) -> None:
     """Run every combination of values, and compare the scores."""
     set_threads(config, axes)
@@ -73,9 +57,9 @@ def sweep(
 @finished_app.command()
 def compare(
     runs: Annotated[list[Path], argument("RUN RUN...", "Folders of finished runs.")],
-    metrics: Metrics = None,
-    resamples: Resamples = 1000,
-    over: Levels = "questions",
+    metrics: options.Metrics = None,
+    resamples: options.Resamples = 1000,
+    over: options.Levels = "questions",
 ) -> None:
     """Compare runs by paired differences over the same questions.
 
@@ -96,7 +80,7 @@ def compare(
 
 @finished_app.command()
 def export(
-    run: RunFolder,
+    run: options.RunFolder,
     to: Annotated[
         Literal["text", "instances.log", "jsonl", "csv", "submission", "pearmut"],
         option(
@@ -109,7 +93,7 @@ def export(
         Literal["hypotheses", "references", "sources"], option("--side", "With --to text: the lines to write.")
     ] = "hypotheses",
     unit: Unit = "sentence",
-    output: Output = None,
+    output: options.Output = None,
 ) -> None:
     """Export a run for other programs.
 
@@ -120,9 +104,9 @@ def export(
     from sqa.pipeline import open_run
 
     if to == "pearmut":
-        return write_lines([import_module("sqa.diagnose.pearmut").campaign(open_run(run))], output)
+        return options.write_lines([import_module("sqa.diagnose.pearmut").campaign(open_run(run))], output)
     traces = open_run(run).traces
     if to == "instances.log":
         show_lines(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))
     else:
-        write_lines(out.lines(traces, to, side, unit), output)
+        options.write_lines(out.lines(traces, to, side, unit), output)

@@ -8,18 +8,8 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from sqa.cli.options import (
-    SETTINGS,
-    Delays,
-    Limit,
-    Output,
-    Resamples,
-    Segmentation,
-    argument,
-    option,
-    say,
-    write_lines,
-)
+from sqa.cli import options
+from sqa.cli.options import SETTINGS, argument, option, say
 from sqa.core import ConfigError
 from sqa.results import show, show_lines
 
@@ -33,7 +23,9 @@ class Shown(TyperGroup):
 
 
 questions_app = typer.Typer(
-    help="Print a question set (`sqa questions show NAME`), or make questions about any text.", cls=Shown, **SETTINGS
+    help="Print a question set (`sqa questions show NAME`), or make questions about any text.",
+    cls=Shown,
+    **SETTINGS,
 )
 ask_app = typer.Typer(**SETTINGS)
 
@@ -77,8 +69,8 @@ def show_questions(
     pairs: Annotated[
         bool, option("--pairs", "Print both, separated by a tab, in the format of training data.")
     ] = False,
-    limit: Limit = None,
-    output: Output = None,
+    limit: options.Limit = None,
+    output: options.Output = None,
 ) -> None:
     """Print a question set as lines, for SimulEval's --source and --target."""
     from sqa.data.datasets import load_questions
@@ -89,7 +81,7 @@ def show_questions(
         raise ConfigError("--pairs: already has the references; omit --references")
     part: Part = "pairs" if pairs else "references" if references else "sources"
     lines = question_texts(load_questions(name, limit), part, "question" if by_question else "sentence")
-    write_lines(lines, output)
+    options.write_lines(lines, output)
 
 
 @questions_app.command("make")
@@ -109,7 +101,7 @@ def make_questions(
     endpoint: Endpoint = None,
     requests: Requests = 10_000,
     cache: Cache = None,
-    output: Output = None,
+    output: options.Output = None,
 ) -> None:
     """Make questions about a reference translation, as JSON lines.
 
@@ -136,7 +128,7 @@ def make_questions(
     made = make(writer, texts, read, pair, before)
     dropped = ", ".join(f"{n} {reason}" for reason, n in made.header["dropped"].items() if n)
     say(f"{len(made.questions)} questions about {len(texts)} segments; dropped: {dropped or 'none'}")
-    write_lines(made.text().split("\n")[:-1], output)
+    options.write_lines(made.text().split("\n")[:-1], output)
 
 
 @ask_app.command()
@@ -145,19 +137,20 @@ def ask(
     questions: Annotated[Path, option("--questions FILE", "Questions, made by sqa questions make.")],
     references: References = None,
     sources: Sources = None,
-    segments: Segmentation = None,
-    source: Delays = "auto",
+    segments: options.Segmentation = None,
+    source: options.Delays = "auto",
     compare: Annotated[bool, option("--compare", "Print the paired differences of the logs instead.")] = False,
     answers: Annotated[Path | None, option("--answers FILE", "Also write every answer there, as JSON lines.")] = None,
     plot: Annotated[Path | None, option("--plot FILE.png", "Also draw the share answered over time.")] = None,
     reader: Annotated[
-        Literal["rules", "endpoint"], option("--reader READER", "rules: finds answers; endpoint: a language model.")
+        Literal["rules", "endpoint"],
+        option("--reader READER", "rules: finds answers; endpoint: a language model."),
     ] = "rules",
     every_word: Annotated[bool, option("--every-word", "Read the translation after every word.")] = False,
     endpoint: Endpoint = None,
     requests: Requests = 10_000,
     cache: Cache = None,
-    resamples: Resamples = 1000,
+    resamples: options.Resamples = 1000,
 ) -> None:
     """Find out when a listener to a translation could answer questions about the text.
 
@@ -172,9 +165,9 @@ def ask(
     from sqa.questions.texts import TextOptions, translated
 
     made = read_questions(questions)
-    options = TextOptions(references, sources, None if source == "auto" else source == "speech", segments)
+    reading = TextOptions(references, sources, None if source == "auto" else source == "speech", segments)
     recordings = import_module("smt.engines.speech_logs").read
-    texts = [translated(log, options, recordings) for log in logs]
+    texts = [translated(log, reading, recordings) for log in logs]
     if reader == "endpoint":
         from sqa.questions.model import ModelReader, announce, estimate_asking
 
@@ -188,7 +181,7 @@ def ask(
         say(*(f"{kind}: {n} replies" for kind, n in sorted(asking.problems.items()) if n))
     if answers:
         lines = (json.dumps(record, ensure_ascii=False) for record in measures.records(systems))
-        write_lines(lines, answers)
+        options.write_lines(lines, answers)
     if plot:
         show_lines(*import_module("sqa.report.curves").draw_answered(systems, plot))
     if compare:
