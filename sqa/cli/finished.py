@@ -1,7 +1,5 @@
 """Commands for several runs and finished runs: sweep, compare, export."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal

@@ -13,8 +13,6 @@ player names, and 1,185 of its 71,360 rows are repeated.
 `human-buzzes` is the name of the file in the manifest (`sqa data list`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

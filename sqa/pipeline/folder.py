@@ -1,7 +1,5 @@
 """Read a run's folder, which sqa/pipeline/saving.py writes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace

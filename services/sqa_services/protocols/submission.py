@@ -10,8 +10,6 @@ without any target word has one row with step 0 and an empty token, so that trun
 problem of every line is reported, up to 10,000 problems.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from bisect import bisect_left
