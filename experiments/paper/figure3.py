@@ -48,6 +48,19 @@ def in_table(cell: Cell) -> bool:
     return cell.contestant == BEST and (cell.dataset, cell.family, str(cell.k)) in rows
 
 
+def system_name(row: Row) -> str:
+    """Return the language of a row's data set and the name of its translator, as in "es: Apertium"."""
+    return f"{row['dataset'][-2:]}: {NAMES.get(row['translator'], row['translator'])}"
+
+
+def by_system(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows of each `system_name`, in order of appearance."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(system_name(row), []).append(row)
+    return groups
+
+
 def picked(
     heads: Sequence[str], picks: Iterable[tuple[Sequence[str], str, str, str]], shown: Sequence[Column]
 ) -> Block:

@@ -25,7 +25,7 @@ def program(folder, monkeypatch, script):
 
 
 def test_number_of_questions_follows_from_power():
-    assert unseen.needed() == unseen.QUESTIONS
+    assert unseen.needed(unseen.LEVEL, unseen.DEVIATION) == unseen.QUESTIONS
 
 
 def test_p_is_small_only_if_full_input_wins():
@@ -76,7 +76,7 @@ NAMES = ("oracle-ew, p", "oracle-ew, p after Holm", "accuracy, p")
 
 
 def test_second_test_has_enough_questions():
-    assert second.needed() <= second.QUESTIONS
+    assert unseen.needed(second.LEVEL, second.DEVIATION) <= second.QUESTIONS
 
 
 def test_second_test_finds_planted_differences():
