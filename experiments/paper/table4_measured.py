@@ -1,6 +1,5 @@
 """Measure Table 4: the answers of every system and reader on every set and language, and the entries left out."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -8,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from experiments.outputs import LeftOut
-from experiments.paper.table4_answers import AnyReader, Library, Steps, build_reader, is_yes_no
+from experiments.paper.table4_answers import AnyReader, Library, ReaderEntry, Steps, build_reader, is_yes_no
 from experiments.paper.table4_config import ALL, DENSE, NOTHING, YES, System, Table4Config
 from sqa.core import DataError, SqaError
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
@@ -42,56 +41,43 @@ class Answered:
 
 
 def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[LeftOut]]:
-    """Return the answers of every system and reader, and the entries that cannot be measured.
+    """Return the answers of every system and reader, in the order of the config, and the entries left out.
 
     Raises DataError if no system can be measured.
     """
-    outcomes = list(_answered(config, store))
-    results = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
-    left_out = [outcome for outcome in outcomes if isinstance(outcome, LeftOut)]
-    if not any(outcome.system != NOTHING for outcome in results):
-        reasons = [f"{out.label}: {out.reason}" for out in left_out]
-        raise DataError("\n".join(["table4: no system could be measured", *reasons]))
-    return results, left_out
-
-
-def _answered(config: Table4Config, store: Store) -> Iterator[Answered | LeftOut]:
     library, parts = Library(config.passages, config.depth, config.retriever), Parts()
-    readers: dict[str, AnyReader] = {}  # by label
+    results: list[Answered] = []
+    left_out: list[LeftOut] = []
+    readers: list[tuple[ReaderEntry, AnyReader]] = []
     for entry in (entry for entry in config.readers if entry.answer != YES):
         try:
             if entry.passages == DENSE:
                 library.dense.fingerprint  # noqa: B018 refuses a missing encoder
-            readers[entry.label] = build_reader(entry)
+            readers.append((entry, build_reader(entry)))
         except SqaError as error:
-            yield from (_gone(name, ALL, ALL, entry.label, str(error)) for name in config.sets)
+            left_out += [_gone(name, ALL, ALL, entry.label, str(error)) for name in config.sets]
     for name, language in product(config.sets, config.languages):
-        steps = Steps(load_xor_tydi(name, language, config.limit), library, store)
-        yield from _one_set(name, language, steps, config, readers, parts)
-
-
-def _one_set(
-    name: str, language: str, steps: Steps, config: Table4Config, readers: Mapping[str, AnyReader], parts: Parts
-) -> Iterator[Answered | LeftOut]:
-    """Yield the answers on one set and language, in the order of the config."""
-    questions = steps.questions
-    for entry in config.readers:
-        if entry.answer == YES:
-            yield Answered(name, language, NOTHING, entry.label, questions, ["yes"] * len(questions))
-    entries = [entry for entry in config.readers if entry.label in readers]
-    for system in config.systems:
-        if name not in system.sets or language not in system.languages:
-            continue
-        try:
-            texts = english(system, steps, parts)
-        except SqaError as error:
-            yield _gone(name, language, system.label, ALL, str(error))
-            continue
-        for entry in entries:
-            passages = steps.retrieved(texts, entry.passages == DENSE)
-            answers = steps.answered(readers[entry.label], texts, passages)
-            hits = [retrieval.rank > 0 for retrieval in passages]
-            yield Answered(name, language, system.label, entry.label, questions, answers, texts, hits)
+        questions = load_xor_tydi(name, language, config.limit)
+        steps, yes = Steps(questions, library, store), ["yes"] * len(questions)
+        constant = (entry for entry in config.readers if entry.answer == YES)
+        results += [Answered(name, language, NOTHING, entry.label, questions, yes) for entry in constant]
+        for system in config.systems:
+            if name not in system.sets or language not in system.languages:
+                continue
+            try:
+                texts = english(system, steps, parts)
+            except SqaError as error:
+                left_out.append(_gone(name, language, system.label, ALL, str(error)))
+                continue
+            for entry, reader in readers:
+                passages = steps.retrieved(texts, entry.passages == DENSE)
+                answers = steps.answered(reader, texts, passages)
+                hits = [retrieval.rank > 0 for retrieval in passages]
+                results.append(Answered(name, language, system.label, entry.label, questions, answers, texts, hits))
+    if not any(result.system != NOTHING for result in results):
+        reasons = [f"{out.label}: {out.reason}" for out in left_out]
+        raise DataError("\n".join(["table4: no system could be measured", *reasons]))
+    return results, left_out
 
 
 def english(system: System, steps: Steps, parts: Parts) -> list[str]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sqa.report.plots import Figure
 
 PARTS = (TRANSLATORS, GUESSERS, BUZZERS)  # registries of parts whose VERSION is an input of numbers
-ROOMS = ("paper", "studies", "stepwise")  # folders of experiments/ whose modules list items
+ROOMS = ("paper", "studies")  # folders of experiments/ whose modules list items
 ARCHIVED = ROOT / "experiments" / "ledger" / "archived.yaml"
 Measure = Callable[[Path, Path], Iterable[Row]]
 Drawing = Callable[[Ledger], "Figure | Image.Image"]
