@@ -20,6 +20,7 @@ BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
 ANSWERS = columns("ew: EW", "oracle-ew: oracle EW", "accuracy")
 TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
+KEPT = columns("names: names kept", "names@invented: invented", digits=2, interval=False)
 HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, whose values are stored per question
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
 MODEL = ("language model", "language model, no lexicon")
@@ -72,11 +73,11 @@ def picked(
     return lambda ledger: table(ledger, heads, cells, shown)
 
 
-def every_k(dataset: str, contestant: str = BEST, translators: Sequence[str] = (), names: bool = False) -> Block:
-    """Return a block with every translator (or the named ones) at every k; names: add the share of names kept."""
-    only = {"translator": translators} if translators else {}
-    kept = columns("names: names kept", "names@invented: invented", digits=2, interval=False) if names else []
-    return pivot(("translator", "k"), [*ANSWERS, *TEXT, *kept], dataset=dataset, contestant=contestant, **only)
+def every_k(dataset: str, translators: Sequence[str]) -> Block:
+    """Return a block with translators at every k."""
+    return pivot(
+        ("translator", "k"), [*ANSWERS, *TEXT, *KEPT], dataset=dataset, contestant=BEST, translator=translators
+    )
 
 
 def panel_over_k(title: str, rows: Iterable[Row], by: str, names: Sequence[str]) -> plots.Panel:
@@ -152,8 +153,8 @@ ITEMS = (
                 (([name, k], dataset, translator, k) for name, dataset, translator, ks in STORY for k in ks),
                 [ANSWERS[1], ANSWERS[2]._replace(interval=False), ANSWERS[0], *TEXT],
             ),
-            **{f"lm-{name[-2:]}": every_k(name, translators=MODEL, names=True) for name in (ES, PL)},
-            **{f"pbmt-{name[-2:]}": every_k(name, translators=("phrase-based",), names=True) for name in (ES, PL)},
+            **{f"lm-{name[-2:]}": every_k(name, MODEL) for name in (ES, PL)},
+            **{f"pbmt-{name[-2:]}": every_k(name, ("phrase-based",)) for name in (ES, PL)},
         },
         figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
     ),
