@@ -110,7 +110,8 @@ class Example(NamedTuple):
     @property
     def human(self) -> QuestionTrace | None:
         """Trace of the human translation."""
-        return self.subject.human and self.subject.human.traces[self.at]
+        human = self.subject.human
+        return None if human is None else human.traces[self.at]
 
     @property
     def silence(self) -> tuple[float, float] | None:

@@ -17,7 +17,7 @@ from experiments.results_book.ledger import Ledger, Row, after_holm
 from experiments.results_book.tables import table
 from experiments.studies.preregistered import unseen
 from experiments.studies.preregistered.questions import PACKAGES, POOL, chosen, write_questions
-from experiments.studies.text_at_pace import ALPHA, EW, TEXTS
+from experiments.studies.text_at_pace import ALPHA, EW, HUMAN, TEXTS
 from sqa import metrics as metric_names
 from sqa.core import FULL, Floats
 from sqa.data.datasets import load_questions
@@ -48,7 +48,7 @@ def rows(tables: Mapping[tuple[str, ...], Floats]) -> Iterator[Row]:
     for guesser in BUZZERS:
         tests = []
         for k, (name, metric) in product(map(str, KS), OUTCOMES.items()):
-            own, full, human = (tables[guesser, text, k, name] for text in (k, FULL, unseen.HUMAN))
+            own, full, human = (tables[guesser, text, k, name] for text in (k, FULL, HUMAN))
             *of_texts, p, detectable = unseen.outcome_rows((guesser, k), own, full, human, metric)
             yield from (*of_texts, detectable)
             tests.append(p)

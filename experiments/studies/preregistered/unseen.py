@@ -30,9 +30,8 @@ from sqa.data.datasets import load_questions
 from sqa.pipeline import intervals
 
 QUESTIONS = 464  # `needed` of the XQB differences known when this was written
-DEVIATION = (
-    0.153697  # standard deviation of XQB's differences at k = 2, in the values of text-at-pace at commit 804a1264
-)
+# Standard deviation of XQB's differences at k = 2, in the values of text-at-pace at commit 804a1264.
+DEVIATION = 0.153697
 SMALLEST, POWER = 0.02, 0.8  # difference in EW that the test finds with probability POWER
 KS: tuple[int, ...] = (2, 3)
 DIFFERENCE = "difference"
