@@ -12,8 +12,7 @@ from experiments.outputs import LeftOut
 from sqa.api.experiment import Cell, Entry, Experiment, Results, source_language, with_seed
 from sqa.core import Count, DataError, K, SqaError, Whole, checked, code_of
 from sqa.data import datasets as question_sets
-from sqa.files import Store
-from sqa.pipeline import QualityConfig, Workshop, folder_name, load, read_parts, to_mapping, workshop_of
+from sqa.pipeline import QualityConfig, folder_name, load, read_parts, to_mapping
 
 SEPARATE = "separate wait-k"  # one model per k
 CONTINUED = "multi-path wait-k"  # one model for all k, trained further for as long as the separate models
@@ -194,11 +193,6 @@ def left_out(config: AblationConfig, results: Results) -> list[LeftOut]:
         if language in languages and not {(SEPARATE, language), (CONTINUED, language)} & made:
             gone[f"sweep {name}"] = "no trained models"
     return [LeftOut(*item) for item in gone.items()]
-
-
-def workshop(runs: Path) -> Workshop:
-    """Return the questions, components and plans that all runs of this process share."""
-    return workshop_of(Store(runs.resolve()))
 
 
 def following(config: AblationConfig, words: Sequence[str], workers: int | None = None) -> AblationConfig:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,10 +53,9 @@ class Outputs:
         header, *rows = lines
         self._table(name, Table(header, rows), show)
 
-    def rows(self, name: str, columns: Sequence[str], rows: Iterable[Row], show: bool = False) -> None:
+    def rows(self, name: str, frame: Frame, show: bool = False) -> None:
         """Write numbers as CSV, one row each: cell, metric, value, 95% interval, count, unit, signature."""
-        table = Frame(tuple(columns), tuple(rows)).table()
-        self._table(name, Table(table.header, table.rows, nothing=""), show)
+        self._table(name, replace(frame.table(), nothing=""), show)
 
     def differences(self, rows: Iterable[Row], left_out: Iterable[LeftOut] = (), show: bool = True) -> None:
         """Write a tab-separated file of claims; each contestant left out has a row with the reason."""

@@ -24,8 +24,7 @@ from experiments.over_k import OverK, all_series, differences
 from experiments.paper.figure3 import axis_of_k, in_colours, panel_over_k
 from experiments.results_book.tables import number
 from experiments.studies import training
-from sqa.api.experiment import COLUMNS, Result, Results
-from sqa.core import order
+from sqa.api.experiment import Result, Results
 from sqa.metrics import parse
 from sqa.pipeline import load_study, paired
 from sqa.pipeline.engine import EMPTY_SENTENCES
@@ -52,8 +51,8 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
     rows = finished(config, runs)
     frame, lines, outputs, panels = rows.systems, all_series(rows), Outputs(runs / config.name), panels_of(config, rows)
     gone = left_out(config, rows)
-    outputs.rows("table.csv", COLUMNS, rows.frame.rows)
-    outputs.rows("systems.csv", frame.columns, frame.rows)
+    outputs.rows("table.csv", rows.frame)
+    outputs.rows("systems.csv", frame)
     outputs.differences((row for series in lines for row in differences(series)), gone, show=False)
     if peaks := [peak(series) for series in lines if "ew" in series.metrics]:
         show(Table(PEAK, peaks, {"EW": 3}))
@@ -71,7 +70,7 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
     report += [f"Left out: {out.label}: {out.reason}" for out in gone]
     outputs.write("report.md", "\n".join(report) + "\n")
     if any(row.cell.seed is not None for row in rows):
-        outputs.rows("seeds.csv", training.COLUMNS, training.rows_of(rows, config.resamples))
+        outputs.rows("seeds.csv", Frame(training.COLUMNS, tuple(training.rows_of(rows, config.resamples))))
     outputs.end()
 
 
@@ -162,10 +161,9 @@ def table(frame: Frame, metrics: Mapping[str, str]) -> list[str]:
     by_system: dict[tuple[str, str], dict[str, Row]] = {}
     for row in (row for row in frame.rows if row.metric in metrics):
         by_system.setdefault(row.cell[1:3], {}).setdefault(row.metric, row)
-    systems = sorted(by_system.items(), key=lambda item: (list(by_system).index(item[0]), order(item[0][1])))
     lines = [
         [*system, next(iter(rows.values()))["trainings"], *(shown(rows.get(name)) for name in metrics)]
-        for system, rows in systems
+        for system, rows in by_system.items()
     ]
     return markdown(["translator", "k", "trainings", *metrics.values()], lines)
 

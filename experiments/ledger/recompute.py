@@ -22,8 +22,9 @@ def read(item):
     """Return the values per question and the numbers in the ledger, both by cell and metric."""
     stored = np.load(HERE / "values" / f"{item}.npz", allow_pickle=False)
     lines = [line for line in (HERE / f"{item}.tsv").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
-    rows = list(csv.reader(lines, delimiter="\t"))[1:]
-    return {tuple(name.split("\t")): stored[name] for name in stored.files}, {(*r[:5],): float(r[5]) for r in rows}
+    header, *rows = csv.reader(lines, delimiter="\t")
+    at = header.index("value")
+    return {tuple(name.split("\t")): stored[name] for name in stored.files}, {(*r[:at],): float(r[at]) for r in rows}
 
 
 def score(metric, table):
@@ -68,13 +69,10 @@ for dataset, translator in sorted({key[:2] for key in ew if key[1] != "human"}):
     stored_p = ledger[dataset, translator, "from 2", "text", "p"]
     print(f"{dataset}    {translator:12}  p = {p:.4f}, in the ledger {stored_p:.4f}")
 
-values = np.load(HERE / "values" / "people.npz", allow_pickle=False)
-tables = {tuple(name.split("\t")): values[name] for name in values.files}
-lines = [line for line in (HERE / "people.tsv").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
-ledger = {(*row[:4],): float(row[4]) for row in list(csv.reader(lines, delimiter="\t"))[1:]}
+values, ledger = read("people")
 print("pair   errors           measure     tau of systems  off by")
 for pair, errors, measure, _ in (key for key in ledger if key[3] == "tau" and key[2] not in ("bleu", "chrf")):
-    totals = [[score("", tables[k]) for k in tables if k[::2] == (pair, side)] for side in (errors, measure)]
+    totals = [[score("", values[k]) for k in values if k[::2] == (pair, side)] for side in (errors, measure)]
     ordered = [np.sign(np.subtract.outer(each, each)) for each in totals]
     tau = (ordered[0] * ordered[1]).sum() / np.sqrt(np.prod([(each != 0).sum() for each in ordered]))
     off = abs(tau - ledger[pair, errors, measure, "tau"])

@@ -20,6 +20,7 @@ BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
 ANSWERS = columns("ew: EW", "oracle-ew: oracle EW", "accuracy")
 TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
+KEPT = columns("names: names kept", "names@invented: invented", digits=2, interval=False)
 HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, whose values are stored per question
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
 MODEL = ("language model", "language model, no lexicon")
@@ -48,6 +49,19 @@ def in_table(cell: Cell) -> bool:
     return cell.contestant == BEST and (cell.dataset, cell.family, str(cell.k)) in rows
 
 
+def system_name(row: Row) -> str:
+    """Return the language of a row's data set and the name of its translator, as in "es: Apertium"."""
+    return f"{row['dataset'][-2:]}: {NAMES.get(row['translator'], row['translator'])}"
+
+
+def by_system(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows of each `system_name`, in order of appearance."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(system_name(row), []).append(row)
+    return groups
+
+
 def picked(
     heads: Sequence[str], picks: Iterable[tuple[Sequence[str], str, str, str]], shown: Sequence[Column]
 ) -> Block:
@@ -59,11 +73,11 @@ def picked(
     return lambda ledger: table(ledger, heads, cells, shown)
 
 
-def every_k(dataset: str, contestant: str = BEST, translators: Sequence[str] = (), names: bool = False) -> Block:
-    """Return a block with every translator (or the named ones) at every k; names: add the share of names kept."""
-    only = {"translator": translators} if translators else {}
-    kept = columns("names: names kept", "names@invented: invented", digits=2, interval=False) if names else []
-    return pivot(("translator", "k"), [*ANSWERS, *TEXT, *kept], dataset=dataset, contestant=contestant, **only)
+def every_k(dataset: str, translators: Sequence[str]) -> Block:
+    """Return a block with translators at every k."""
+    return pivot(
+        ("translator", "k"), [*ANSWERS, *TEXT, *KEPT], dataset=dataset, contestant=BEST, translator=translators
+    )
 
 
 def panel_over_k(title: str, rows: Iterable[Row], by: str, names: Sequence[str]) -> plots.Panel:
@@ -139,8 +153,8 @@ ITEMS = (
                 (([name, k], dataset, translator, k) for name, dataset, translator, ks in STORY for k in ks),
                 [ANSWERS[1], ANSWERS[2]._replace(interval=False), ANSWERS[0], *TEXT],
             ),
-            **{f"lm-{name[-2:]}": every_k(name, translators=MODEL, names=True) for name in (ES, PL)},
-            **{f"pbmt-{name[-2:]}": every_k(name, translators=("phrase-based",), names=True) for name in (ES, PL)},
+            **{f"lm-{name[-2:]}": every_k(name, MODEL) for name in (ES, PL)},
+            **{f"pbmt-{name[-2:]}": every_k(name, ("phrase-based",)) for name in (ES, PL)},
         },
         figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
     ),

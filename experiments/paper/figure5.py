@@ -12,11 +12,8 @@ player.  A single question proves nothing; experiments/ledger/stepwise-costs.tsv
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from experiments.outputs import Outputs
-from experiments.stepwise.examples import Example, chosen, load_systems, missing, stem
-from experiments.stepwise.systems import RULES
+from experiments.paper.examples import RULES, Example, chosen, load_systems, missing, sentences, stem
 from sqa.diagnose.step_errors import Finding
 from sqa.report.steps import marks_of
 from sqa.results import show_lines
@@ -48,10 +45,9 @@ def table5(config_path: Path, runs: Path) -> None:
     rows = [["dataset", "question", "answer", "what", "text"]]
     shown = []
     for example in examples:
-        subject = example.subject
-        question = subject.run.questions[example.at]
+        subject, question = example.subject, example.question
         where = [subject.dataset, question.id, question.page]
-        written = " ".join(filter(None, subject.run.traces[example.at].hypotheses))
+        written = " ".join(filter(None, example.trace.hypotheses))
         rows += [[*where, "source", question.text], [*where, "human", question.reference_text]]
         rows.append([*where, subject.system, written])
         shown.append(f"{question.id} ({question.page.replace('_', ' ')}) by {subject.system}")
@@ -64,26 +60,23 @@ def table5(config_path: Path, runs: Path) -> None:
 
 def written(outputs: Outputs, example: Example, name: str) -> list[list[str]]:
     """Write the figure of an example and its numbers; return its rows of Table 2."""
-    subject, panel = example.subject, example.panel
-    outputs.csv(f"{name}.csv", subject.numbers(example.at))
-    outputs.picture(name, subject.draw, example.at, example.finding, f"({panel}) ")
-    where = [panel, subject.dataset, subject.run.questions[example.at].id, subject.system]
+    outputs.csv(f"{name}.csv", example.numbers())
+    outputs.picture(name, example.draw)
+    where = [example.panel, example.subject.dataset, example.question.id, example.subject.system]
     return [[*where, label, text] for label, text in texts(example)]
 
 
 def texts(example: Example) -> Iterator[tuple[str, str]]:
     """Yield (label, text in Markdown) for each row of an example."""
-    subject, finding = example.subject, example.finding
-    question = subject.run.questions[example.at]
-    span = finding.span if finding else None
+    question, span = example.question, example.finding.span if example.finding else None
     lost = range(span.start, span.stop) if span else range(0)
     yield "source", " ".join(f"**{word}**" if i in lost else word for i, word in enumerate(question.words))
     yield "human", question.reference_text
     yield "answer", question.page.replace("_", " ")
-    yield subject.system, marked(example)
-    for number, mark in enumerate(marks_of(subject.errors[example.at]), 1):
+    yield example.subject.system, marked(example)
+    for number, mark in enumerate(marks_of(example.errors), 1):
         yield "error", f"({number}) {' '.join(mark.words)}: rank {ranks(mark)}, {mark.loss:.2f} nats of log MRR lost"
-    if example.panel == "b" and finding:
+    if example.silence:
         yield "error", f"nothing written over {100 * example.size:.0f}% of the source"
 
 
@@ -94,15 +87,13 @@ def ranks(finding: Finding) -> str:
 
 def marked(example: Example) -> str:
     """Return the system's output with hallucinated stretches numbered and bold, and the silence marked."""
-    subject, finding = example.subject, example.finding
-    marks = marks_of(subject.errors[example.at])
+    marks, trace = marks_of(example.errors), example.trace
     numbered = {mark.first: f"({number}) " for number, mark in enumerate(marks, 1)}
     inside = {step for mark in marks for step in range(mark.first, mark.last + 1)}
     words = [
         numbered.get(step, "") + (f"**{emission.token}**" if step in inside else emission.token)
-        for step, emission in enumerate(subject.run.traces[example.at].emissions)
+        for step, emission in enumerate(trace.emissions)
     ]
-    if example.panel == "b" and finding:
-        later = subject.lines[example.at].sentence > finding.sentence
-        words.insert(int(np.argmax(later)) if later.any() else len(words), "[silence]")
+    if example.panel == "b" and example.finding:
+        words.insert(int((sentences(trace) <= example.finding.sentence).sum()), "[silence]")
     return " ".join(words)

@@ -45,10 +45,10 @@ def main(config_path: Path, runs: Path) -> None:
     lines, outputs = lines_of(grid), Outputs(runs / grid.config.name)
     for dataset in grid.datasets:
         bands = [binned(grid, where, by_k) for where, by_k in lines.items() if where[0] == dataset]
-        rows = Frame(BINS, tuple(chain.from_iterable(bands))).rows
+        frame = Frame(BINS, tuple(chain.from_iterable(bands)))
         stem = f"figure6_{Path(dataset).name}"
-        outputs.rows(f"{stem}.csv", BINS, rows)
-        outputs.picture(stem, over_source, rows, grid.config)
+        outputs.rows(f"{stem}.csv", frame)
+        outputs.picture(stem, over_source, frame.rows, grid.config)
     outputs.differences(of_lines(grid, lines), grid.left_out)
     outputs.end()
 

@@ -41,7 +41,7 @@ def main(config_path: Path, runs: Path) -> None:
     outputs = Outputs(runs / config.name)
     for dataset in grid.datasets:
         stem, frame = f"{config.name}_{Path(dataset).name}", grid.of(dataset).systems
-        outputs.rows(f"{stem}.csv", frame.columns, [row for row in frame.rows if row.metric in PANELS])
+        outputs.rows(f"{stem}.csv", replace(frame, rows=[row for row in frame.rows if row.metric in PANELS]))
         outputs.picture(stem, by_guesser, frame, grid.contestants, config.questions)
     outputs.differences(of_guessers(grid), grid.left_out)
     outputs.end()

@@ -27,13 +27,13 @@ from experiments.grid import (
     run_name,
     trained,
     usable,
-    workshop,
 )
 from experiments.outputs import LeftOut
 from experiments.studies.question_sets import knows
 from sqa.api.experiment import Results, source_language
 from sqa.core import BUZZERS, GUESSERS, ConfigError, Count, Question, checked, code_of
-from sqa.pipeline import Parts, load
+from sqa.files import Store
+from sqa.pipeline import Parts, load, workshop_of
 from sqa.report import plots
 
 
@@ -90,7 +90,7 @@ class Runs(NamedTuple):
 
 def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
     """Run the translators of the ablation with the contestants of a figure's config, which requires `metrics`."""
-    config, parts = load(config_path, FigureConfig), workshop(runs).parts
+    config, parts = load(config_path, FigureConfig), workshop_of(Store(runs.resolve())).parts
     base, language = ablation_of(config, config_path.parent), config.language
 
     def make(contestant: NamedContestant) -> None:
@@ -106,12 +106,11 @@ def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
     contestants = [Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present]
     named = names_of(contestants, names_of(base.contestants)).values()
     names = dict(zip((contestant.label for contestant in present), named, strict=True))
-    swept = dict.fromkeys(base.sweeps, (SEPARATE, CONTINUED))
-    known = [system.label for system in base.translators] + [label for both in swept.values() for label in both]
-    labels = list(dict.fromkeys(known)) if config.labels is None else list(config.labels)
+    swept = (SEPARATE, CONTINUED) if base.sweeps else ()
+    known = dict.fromkeys([*(system.label for system in base.translators), *swept])
+    labels = list(known) if config.labels is None else list(config.labels)
     if unknown := [label for label in labels if label not in known]:
-        names_known = ", ".join(dict.fromkeys(known))
-        raise ConfigError(f"labels: {unknown[0]!r} is no translator of {config.ablation}, which has {names_known}")
+        raise ConfigError(f"labels: {unknown[0]!r} is no translator of {config.ablation}, which has {', '.join(known)}")
     systems = tuple(system for system in base.translators if system.label in labels)
     sweeps = {code: name for code, name in base.sweeps.items() if {SEPARATE, CONTINUED} & {*labels}}
     base = replace(base, sweeps=sweeps, translators=systems)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sqa.report.plots import Figure
 
 PARTS = (TRANSLATORS, GUESSERS, BUZZERS)  # registries of parts whose VERSION is an input of numbers
-ROOMS = ("paper", "studies", "stepwise")  # folders of experiments/ whose modules list items
+ROOMS = ("paper", "studies")  # folders of experiments/ whose modules list items
 ARCHIVED = ROOT / "experiments" / "ledger" / "archived.yaml"
 Measure = Callable[[Path, Path], Iterable[Row]]
 Drawing = Callable[[Ledger], "Figure | Image.Image"]
@@ -129,9 +129,19 @@ def digest_of(config: Any) -> str:
     return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
-def inputs_of(names: Sequence[str] = (), datasets: Sequence[str] = ()) -> Callable[[Path], dict[str, str]]:
-    """Return an `inputs` function that adds bundled models, registered parts and data sets, by name, to the config."""
-    return lambda config: {**config_inputs(config), **_named_inputs(set(names)), **dataset_digests(datasets)}
+def inputs_of(
+    names: Sequence[str] = (), datasets: Sequence[str] = (), kind: type | None = None
+) -> Callable[[Path], dict[str, str]]:
+    """Return an `inputs` function that adds bundled models, registered parts and data sets to the config.
+
+    names, datasets: their names.  kind: class of the config, whose models and parts are added.
+    """
+
+    def inputs(config: Path) -> dict[str, str]:
+        named = _named_inputs(set(names)) | (part_inputs(load(config, kind)) if kind else {})
+        return config_inputs(config) | named | dataset_digests(datasets)
+
+    return inputs
 
 
 def part_inputs(config: Any) -> dict[str, str]:
@@ -145,14 +155,9 @@ def _named_inputs(names: set[str]) -> dict[str, str]:
     targets = {name: parts.target(name) for parts in PARTS for name in sorted(names & {*parts.names()})}
     modules = {name: import_module(target.partition(":")[0]) for name, target in targets.items()}
     return {
-        **{f"model {name}": folder_digest(folders[name]) for name in sorted(names & folders.keys())},
+        **{f"model {name}": files_digest(folders[name])[:DIGITS] for name in sorted(names & folders.keys())},
         **{f"version {name}": str(part.VERSION) for name, part in modules.items() if hasattr(part, "VERSION")},
     }
-
-
-def folder_digest(folder: Path) -> str:
-    """Return the first digits of the sha256 of a model's files, its card excluded."""
-    return files_digest(folder)[:DIGITS]
 
 
 def dataset_digests(names: Iterable[str]) -> dict[str, str]:

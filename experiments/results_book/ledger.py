@@ -9,12 +9,12 @@ metric.
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqa import results
-from sqa.core import DataError
+from sqa.core import BuiltMetric, DataError, Floats, bootstrap, compare, holm
 from sqa.files import write_text
 from sqa.pipeline.folder import read_row
 from sqa.results import Frame, Table
@@ -110,6 +110,18 @@ def _number(value: float | None) -> str:
     if value is None or math.isnan(value):
         return ""
     return f"{value:.6f}" if abs(value) < 1e6 else repr(float(value))
+
+
+def measured(cell: tuple[str, ...], metric: BuiltMetric, a: Floats, b: Floats | None = None) -> Row:
+    """Return the row of a metric of statistics (n, d), or of the difference a - b, with its interval."""
+    number = bootstrap(a, metric) if b is None else compare(a, b, metric)
+    return row_of(cell, metric.name, number, metric.unit, metric.signature())
+
+
+def after_holm(tests: Sequence[Row]) -> Iterator[Row]:
+    """Yield a row for each p-value, corrected over all of them."""
+    for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
+        yield Row(row.cell, f"{row.metric} after Holm", corrected, n=row.n, unit="p")
 
 
 def same_numbers(old: Ledger, new: Iterable[Row]) -> bool:

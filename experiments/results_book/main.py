@@ -22,7 +22,8 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
     Items with `kept` set are measured only if they are named or forced.
     """
     for item in chosen(names):
-        if not names and is_archived(item):
+        old = current(item)
+        if old and old.made_by and not names:  # archived
             continue
         why = list(stale(item))
         if why and item.kept and not (names or force):
@@ -30,7 +31,7 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
         elif force or why or (item.kept and names):
             print(f"{item.name}: {'forced' if force else '; '.join(why)}", file=sys.stderr)
             measure(item, runs)
-        for path in pages.draw(item) if ledger_path(item.name).is_file() else ():
+        for path in pages.draw(item) if current(item) else ():
             print(path.relative_to(ROOT))
     for path in pages.pages():
         text = pages.rendered(path)
@@ -46,9 +47,8 @@ def measure(item: Item, runs: Path) -> None:
     Raises DataError, and keeps the ledger, if all numbers of a data set or a system are lost because its data or
     package is missing.
     """
-    path, config = ledger_path(item.name), item.path()
+    path, config, old = ledger_path(item.name), item.path(), current(item)
     rows = tuple(item.measure(config, runs))
-    old = ledgers.read(path) if path.is_file() else None
     same = old is not None and old.columns == item.columns and ledgers.same_numbers(old, rows)
     day = old.date if old is not None and same else date.today().isoformat()
     about = {"item": item.name, "command": item.command, "version": sqa.__version__, "date": day}
@@ -67,20 +67,19 @@ def measure(item: Item, runs: Path) -> None:
     print(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
-def is_archived(item: Item) -> bool:
-    """Return whether the ledger of an item names the commit that has its code; such a ledger is never stale."""
-    return ledger_path(item.name).is_file() and bool(ledger_of(item.name).made_by)
+def current(item: Item) -> Ledger | None:
+    """Return the ledger of an item; None if it has not been measured."""
+    return ledger_of(item.name) if ledger_path(item.name).is_file() else None
 
 
 def stale(item: Item) -> Iterator[str]:
-    """Yield the reasons to measure an item again."""
-    path = ledger_path(item.name)
-    if not path.is_file():
+    """Yield the reasons to measure an item again; a ledger that names the commit of its code is never stale."""
+    old = current(item)
+    if old is None:
         yield "never measured"
+    if old is None or old.made_by:
         return
-    if is_archived(item):
-        return
-    old, inputs = ledger_of(item.name), item.inputs(item.path())
+    inputs = item.inputs(item.path())
     if old.columns != item.columns:
         yield "other columns"
     for name in sorted({*old.inputs, *inputs}):
@@ -119,8 +118,7 @@ def listing() -> None:
     """Print what every item shows, its date, its number of rows, and the reasons why it is stale."""
     lines = []
     for item in items().values():
-        measured = ledger_path(item.name).is_file()
-        old = ledger_of(item.name) if measured else None
+        old = current(item)
         why = "; ".join(stale(item)) or (f"archived: made by {old.made_by}" if old and old.made_by else "fresh")
         lines.append((item.name, item.shows, old.date if old else "never", len(old.rows) if old else 0, why))
     show(Table(("item", "shows", "measured", "rows", "state"), lines))

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.paper.figure3 import BEST, NAMES
+from experiments.paper.figure3 import BEST, by_system
 from experiments.results_book.item import finished_grid, of_grid
-from experiments.results_book.ledger import Ledger, Row, row_of
+from experiments.results_book.ledger import Ledger, Row, measured
 from experiments.results_book.tables import Column, pivot
 from sqa import metrics as metric_names
-from sqa.core import QuestionTrace, bootstrap, compare
+from sqa.core import QuestionTrace
 from sqa.report import plots
 
 COLUMNS = ("dataset", "translator", "k", "part")
@@ -52,35 +52,33 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
                 at_pace = full = series["full"].stats[metric.name]
                 if isinstance(k, int):
                     at_pace = np.stack([metric.stats(rescheduled(trace, k)) for trace in traces])
-                cell, unit, signature = (dataset, family, str(k)), metric.unit, metric.signature()
-                yield row_of((*cell, FULL_TEXT), metric.name, bootstrap(at_pace, metric), unit, signature)
-                for name, a, b in ((COST, at_pace, full), (BUYS, series[k].stats[metric.name], at_pace)):
-                    yield row_of((*cell, name), metric.name, compare(a, b, metric), unit, signature)
+                own = series[k].stats[metric.name]
+                for part, tables in {FULL_TEXT: (at_pace,), COST: (at_pace, full), BUYS: (own, at_pace)}.items():
+                    yield measured((dataset, family, str(k), part), metric, *tables)
 
 
 def figure(ledger: Ledger) -> plots.Figure:
     """Draw two bars (pace, text) for each translator and k, and the sums of the bars as a line."""
-    pairs = list(dict.fromkeys((row["dataset"], row["translator"]) for row in ledger.rows))
-    high = -(-len(pairs) // 2)
+    systems = by_system(ledger.where("ew"))
+    high = -(-len(systems) // 2)
     drawn_figure, grid = plots.canvas((plots.PAGE, 1.7 * high + 0.5), high, 2, sharey=True)
-    for axes in grid.flat[len(pairs) :]:
+    for axes in grid.flat[len(systems) :]:
         axes.set_visible(False)
-    for axes, (dataset, family) in zip(grid.flat, pairs, strict=False):
-        where = {"dataset": dataset, "translator": family}
-        ks = sorted({row["k"] for row in ledger.where("ew", **where)} - {"full"}, key=plots.order)
-        sides = {side: [ledger.one("ew", **where, k=k, part=side) for k in ks] for side in LABELS}
+    for axes, (title, rows) in zip(grid.flat, systems.items(), strict=False):
+        ks = sorted({row["k"] for row in rows} - {"full"}, key=plots.order)
+        by_part = {(row["part"], row["k"]): row for row in rows}
         for index, (side, label) in enumerate(LABELS.items()):
             x = [i + 0.36 * (index - 0.5) for i in range(len(ks))]
-            values = [row.value for row in sides[side]]
-            arms = [(np.nan, np.nan) if row.low is None else plots.arms(row) for row in sides[side]]
+            shown = [by_part[side, k] for k in ks]
+            arms = [(np.nan, np.nan) if row.low is None else plots.arms(row) for row in shown]
             looks = {"yerr": [*zip(*arms, strict=True)], "alpha": 0.6, "error_kw": {"elinewidth": 0.6, "capsize": 1.2}}
             looks |= {"color": plots.COLOURS[4 + index], "edgecolor": "white", "hatch": "////" * index}
-            axes.bar(x, values, 0.34, label=label, **looks)
-        sums = [a.value + b.value for a, b in zip(*sides.values(), strict=True)]
+            axes.bar(x, [row.value for row in shown], 0.34, label=label, **looks)
+        sums = [sum(by_part[side, k].value for side in LABELS) for k in ks]
         axes.plot(range(len(ks)), sums, color="black", marker="o", linewidth=1, label="both: wait-k minus full input")
         axes.axhline(0, color="black", linewidth=0.5)
         axes.set_xticks(range(len(ks)), ks)
-        axes.set_title(f"{dataset.removeprefix('xqb-')}: {NAMES.get(family, family)}", loc="left")
+        axes.set_title(title, loc="left")
     drawn_figure.supylabel("expected wins minus those of full input", fontsize=8)
     drawn_figure.supxlabel("k (source words read before the first target word)", fontsize=8)
     drawn_figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)

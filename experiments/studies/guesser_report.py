@@ -46,10 +46,10 @@ def main(config_path: Path, runs: Path) -> None:
     """Write the tables and the figure of the guessers, and print the scores."""
     config = load(config_path, ReportConfig)
     inputs, outputs = given(config), Outputs(runs / config.name)
-    rows = list(measured(inputs, config, Store(runs)))
-    outputs.rows("guessers.csv", COLUMNS, rows, show=True)
+    frame = Frame(COLUMNS, tuple(measured(inputs, config, Store(runs))))
+    outputs.rows("guessers.csv", frame, show=True)
     outputs.csv("table1.csv", described(inputs))
-    outputs.picture("guessers_accuracy", accuracy_over_question, Frame(COLUMNS, rows), list(inputs.guessers))
+    outputs.picture("guessers_accuracy", accuracy_over_question, frame, list(inputs.guessers))
     outputs.differences((), inputs.left_out)
     outputs.end()
 

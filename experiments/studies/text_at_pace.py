@@ -24,14 +24,14 @@ from pathlib import Path
 import numpy as np
 
 from experiments.grid import AblationConfig
-from experiments.paper.figure3 import BEST, DRAWN, NAMES
+from experiments.paper.figure3 import BEST, DRAWN, by_system, system_name
 from experiments.results_book.item import finished_grid, of_grid
-from experiments.results_book.ledger import Ledger, Row, row_of
-from experiments.results_book.tables import number
+from experiments.results_book.ledger import Ledger, Row, after_holm, measured
+from experiments.results_book.tables import Column, number, table
 from experiments.studies.delay_or_text import rescheduled
 from sqa import metrics as metric_names
 from sqa.api.experiment import Cell
-from sqa.core import FULL, Floats, K, Metric, QuestionTrace, bootstrap, compare, holm, null_of, p_value
+from sqa.core import FULL, Floats, K, Metric, QuestionTrace, null_of, p_value
 from sqa.pipeline import load
 from sqa.report import plots
 from sqa.results import markdown
@@ -41,6 +41,8 @@ KS: tuple[K, ...] = (2, 6, FULL)
 OWN, FULL_TEXT, HUMAN, PACE, TEXT = "own text", "full-input text", "human text", "pace", "text"
 ALPHA, PERMUTATIONS = 0.05, 20_000
 EW, ORACLE = metric_names.build(["ew", "oracle-ew"])
+TEXTS = [Column("{metric}", part, interval=False, cell={"part": part}) for part in (OWN, FULL_TEXT, HUMAN)]
+GAPS = [Column("ew", f"{part} alone", sign=True, cell={"part": part}) for part in (PACE, TEXT)]
 
 
 def at_pace(traces: Sequence[QuestionTrace], k: K, metric: Metric = EW) -> Floats:
@@ -69,36 +71,31 @@ def read(config_path: Path, runs: Path) -> dict[str, tuple[Floats, list[Question
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield the EW of each text, the differences, and the p-values before and after Holm."""
     tests = []
-    for dataset, (table, human) in read(config_path, runs).items():
+    for dataset, (stats, human) in read(config_path, runs).items():
         for i, k in enumerate(KS):
-            cell = (dataset, TRANSLATOR, str(k))
-            own, of_full = table[:, i, i], table[:, -1, i]
-            for part, stats in ((OWN, own), (FULL_TEXT, of_full), (HUMAN, at_pace(human, k))):
-                yield row_of((*cell, part), "ew", bootstrap(stats, EW), EW.unit, EW.signature())
-            for part, a, b in ((PACE, of_full, table[:, -1, -1]), (TEXT, own, of_full)):
-                yield row_of((*cell, part), "ew", compare(a, b, EW), EW.unit, EW.signature())
-        tests.append(Row((dataset, TRANSLATOR, "from 2", TEXT), "p", p_of(table), n=len(table), unit="p"))
-    yield from tests
-    for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
-        yield Row(row.cell, "p after Holm", corrected, n=row.n, unit="p")
+            own, of_full = stats[:, i, i], stats[:, -1, i]
+            texts = {OWN: (own,), FULL_TEXT: (of_full,), HUMAN: (at_pace(human, k),)}
+            gaps = {PACE: (of_full, stats[:, -1, -1]), TEXT: (own, of_full)}
+            for part, tables in (texts | gaps).items():
+                yield measured((dataset, TRANSLATOR, str(k), part), EW, *tables)
+        tests.append(Row((dataset, TRANSLATOR, "from 2", TEXT), "p", p_of(stats), n=len(stats), unit="p"))
+    yield from (*tests, *after_holm(tests))
 
 
 def human_line(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield EW and oracle EW of the human translation at the pace of every k of the grid."""
     grid = finished_grid(config_path, runs, lambda c: (c.contestant, c.family, c.k) == (BEST, "reference", FULL))
     for result, k in product(grid, load(config_path, AblationConfig).k):
-        for metric in (EW, ORACLE):
-            interval = bootstrap(at_pace(result.run.traces, k, metric), metric)
-            yield row_of((result.dataset, str(k)), metric.name, interval, metric.unit, metric.signature())
+        yield from (measured((result.dataset, str(k)), m, at_pace(result.run.traces, k, m)) for m in (EW, ORACLE))
 
 
 def values(config_path: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
     """Return the EW statistics of each question, by (data set, translator, k of the text, k of the pace, "ew")."""
     tables: dict[tuple[str, ...], Floats] = {}
     found = read(config_path, runs)
-    for dataset, (table, _) in found.items():
+    for dataset, (stats, _) in found.items():
         for (i, text), (j, pace) in product(enumerate(KS), enumerate(KS)):
-            tables[dataset, TRANSLATOR, str(text), str(pace), "ew"] = table[:, i, j]
+            tables[dataset, TRANSLATOR, str(text), str(pace), "ew"] = stats[:, i, j]
     for (dataset, (_, human)), k in product(found.items(), KS):
         tables[dataset, "human", FULL, str(k), "ew"] = at_pace(human, k)
     return tables
@@ -123,17 +120,10 @@ def p_of(table: Floats, permutations: int = PERMUTATIONS) -> float:
 
 def block(ledger: Ledger) -> list[str]:
     """Return the Markdown table of the analysis, with a row for each translator and k."""
-    lines = []
-    for row in ledger.where("ew", part=OWN):
-        dataset, translator, k = row["dataset"], row["translator"], row["k"]
-        if k == FULL:  # full input has only its own text and pace
-            continue
-        cell = {"dataset": dataset, "translator": translator, "k": k}
-        values = [number(ledger.one("ew", part=part, **cell), interval=False) for part in (OWN, FULL_TEXT, HUMAN)]
-        gaps = [number(ledger.one("ew", part=part, **cell), sign=True) for part in (PACE, TEXT)]
-        lines.append([f"{dataset[-2:]}: {NAMES.get(translator, translator)}", k, *values, *gaps])
-    head = ("translator", "k", "own text", "full-input text", "human text", "pace alone", "text alone")
-    return markdown(head, lines)
+    own = [row for row in ledger.where("ew", part=OWN) if row["k"] != FULL]  # full input has only its own text and pace
+    cells = [{"metric": "ew"} | {name: row[name] for name in ("dataset", "translator", "k")} for row in own]
+    names = [(system_name(row), row["k"]) for row in own]
+    return table(ledger, ("translator", "k"), zip(names, cells, strict=True), [*TEXTS, *GAPS])
 
 
 def verdicts(ledger: Ledger) -> list[str]:
@@ -145,20 +135,15 @@ def verdicts(ledger: Ledger) -> list[str]:
         largest = max(rows, key=lambda r: abs(r.value))
         plain = ledger.one("p", dataset=dataset, translator=translator)
         held = "held" if row.value <= ALPHA else "not held"
-        name = f"{dataset[-2:]}: {NAMES.get(translator, translator)}"
-        lines.append([name, largest["k"], number(largest, sign=True), number(plain), number(row), held])
+        lines.append([system_name(row), largest["k"], number(largest, sign=True), number(plain), number(row), held])
     return markdown(("translator", "k", "largest text alone", "p", "p (Holm)", "verdict"), lines)
 
 
 def figure(ledger: Ledger) -> plots.Figure:
     """Draw the EW of the three texts at wait-k's pace over k, with a panel for each translator and language."""
-    pairs = list(dict.fromkeys((row["dataset"], row["translator"]) for row in ledger.where("ew")))
-    panels = []
-    for dataset, translator in pairs:
-        rows = ledger.where("ew", dataset=dataset, translator=translator)
-        drawn = [row for row in rows if row["part"] in (OWN, FULL_TEXT, HUMAN)]
-        title = f"{dataset[-2:]}: {NAMES.get(translator, translator)}"
-        panels.append(plots.Panel(title, plots.lines(drawn, "part", "k", (OWN, FULL_TEXT, HUMAN))))
+    texts = (OWN, FULL_TEXT, HUMAN)
+    systems = by_system(row for row in ledger.where("ew") if row["part"] in texts)
+    panels = [plots.Panel(title, plots.lines(rows, "part", "k", texts)) for title, rows in systems.items()]
     colours = (plots.COLOURS[DRAWN.index("wait-k")], plots.COLOURS[4], "black")
     return plots.over_k([panels], "k: each text is shown at wait-k's pace", ylabel="expected wins", colours=colours)
 

@@ -31,20 +31,13 @@ Groups = Mapping[Key, Sequence[Result]]
 Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, runs a and b, whether models are shared
 
 
-def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], unit: str) -> Iterator[Row]:
-    """Yield the mean over training runs, and their standard deviation (n - 1) if there are several."""
-    yield Row(cell, metric, fmean(values), n=len(values), unit=unit)
-    if len(values) > 1:
-        yield Row(cell, metric + DEVIATION, stdev(values), n=len(values), unit=unit)
-
-
 def answers(config: Path, runs: Path) -> Iterator[Row]:
     """Yield the rows of `rows_of` for a grid's config; missing runs are computed."""
     return rows_of(finished_grid(config, runs), load(config, AblationConfig).resamples)
 
 
 def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
-    """Yield the mean and standard deviation of each metric over training runs, and differences.
+    """Yield the mean of each metric over training runs, the standard deviation (n - 1) of several, and differences.
 
     The differences are largest minus smallest k, and separate models minus the multi-path or shipped model.  The
     shipped model counts as one training run.
@@ -57,7 +50,10 @@ def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
     for (dataset, family, k, guesser), trainings in groups.items():
         for metric in (metric for metric in metrics if all(metric.name in row.stats for row in trainings)):
             values = [total(row.stats[metric.name], metric) for row in trainings]
-            yield from _spread_over((dataset, family, str(k), guesser), metric.name, values, metric.unit)
+            cell, n = (dataset, family, str(k), guesser), len(values)
+            yield Row(cell, metric.name, fmean(values), n=n, unit=metric.unit)
+            if n > 1:
+                yield Row(cell, metric.name + DEVIATION, stdev(values), n=n, unit=metric.unit)
     for metric in metrics:
         tables = {key: rows for key, rows in groups.items() if all(metric.name in row.stats for row in rows)}
         for where, a, b, same in (*trends(tables), *models(tables)):

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from experiments.contestants import Needs
 from experiments.outputs import LeftOut, Outputs
 from experiments.paper.figure3 import in_colours
-from experiments.results_book.item import Item, config_inputs, part_inputs
+from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Row
 from experiments.results_book.tables import columns, pivot
 from sqa import metrics as metric_names
@@ -81,10 +81,10 @@ def main(config_path: Path, runs: Path) -> None:
     """Write the table and the figure of the translators, and print the table."""
     config = load(config_path, TableConfig)
     rows, left_out = measure(config, runs)
-    outputs = Outputs(runs / config.name)
-    outputs.rows("table.csv", COLUMNS, rows, show=True)
-    if any(row.metric == "dal" for row in rows):
-        outputs.picture("figure8", quality_over_lag, Frame(COLUMNS, rows))
+    outputs, frame = Outputs(runs / config.name), Frame(COLUMNS, rows)
+    outputs.rows("table.csv", frame, show=True)
+    if frame.where("dal"):
+        outputs.picture("figure8", quality_over_lag, frame)
     outputs.differences((), left_out, show=False)
     outputs.end()
 
@@ -182,16 +182,6 @@ def quality_over_lag(frame: Frame) -> plots.Figure:
 # ------------------------------------------------------------------------------------------------------------ items
 
 
-def rows_measured(config_path: Path, runs: Path) -> list[Row]:
-    """Return the rows of every translator on every test set of a config."""
-    return measure(load(config_path, TableConfig), runs)[0]
-
-
-def with_models(config_path: Path) -> dict[str, str]:
-    """Return the digests of a config and of the bundled models that it names."""
-    return {**config_inputs(config_path), **part_inputs(load(config_path, TableConfig))}
-
-
 PAIRS = ("es-en", "pl-en")
 CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)
 
@@ -202,8 +192,8 @@ ITEMS = (
         "BLEU, chrF and lag of every translator on every test set (Figure 8)",
         "translation_table.yaml",
         COLUMNS,
-        rows_measured,
-        with_models,
+        lambda config, runs: measure(load(config, TableConfig), runs)[0],
+        inputs_of(kind=TableConfig),
         {pair: pivot(("test", "k"), CARD, pair=pair, translator="wait-k") for pair in PAIRS},
         {"docs/figure8.png": quality_over_lag},
         kept="the news tests take hours",

@@ -184,17 +184,15 @@ def _references(log: Log, options: LogOptions, convention: Convention) -> list[f
     if options.references is not None:
         texts = lines_beside(log.path, options.references, len(rows))
         return [float(latency.reference_size(text, options.unit, convention)) for text in texts]
-    lengths = [row.reference_length for row in rows]
-    if not any(row.reference for row in rows):  # "" in every line means that there were no references
-        return lengths
-    sizes = [
-        None if row.reference is None else latency.reference_size(row.reference, options.unit, convention)
-        for row in rows
-    ]
-    return [
-        (float(size) if size else None) if length is None else length
-        for length, size in zip(lengths, sizes, strict=True)
-    ]
+    given = any(row.reference for row in rows)  # "" in every line means that there were no references
+
+    def length_of(row: Any) -> float | None:
+        length: float | None = row.reference_length
+        if length is not None or row.reference is None or not given:
+            return length
+        return float(latency.reference_size(row.reference, options.unit, convention)) or None
+
+    return [length_of(row) for row in rows]
 
 
 def main(path: str, options: LogOptions, as_json: bool) -> None:

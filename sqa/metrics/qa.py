@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct, structs
@@ -213,11 +213,12 @@ def _kept(text: str) -> int:
     return int(text)
 
 
-class CurveMetric(MeanMetric, Protocol):
+@dataclass(frozen=True, slots=True)
+class CurveMetric(MeanMetric):
     """A metric with a curve and one other parameter.  Raises ConfigError for an unknown curve."""
 
-    @property
-    def curve(self) -> str: ...
+    curve: str = "qanta2018"  # a key of CURVES, or a .json file
+    _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_curve", curve_named(self.curve, f"metrics.{self.family.base}.curve"))
@@ -241,9 +242,7 @@ class ExpectedWins(CurveMetric):
     stats = [sum of EW, number of questions].
     """
 
-    curve: str = "qanta2018"  # a key of CURVES, or a .json file
     end: str = "silent"  # "silent" or "answer"
-    _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return the statistics [EW, 1]."""
@@ -264,9 +263,7 @@ class OracleExpectedWins(CurveMetric):
     stats = [sum of EW, number of questions].
     """
 
-    curve: str = "qanta2018"  # a key of CURVES, or a .json file
     never: str = "0"  # "0" or "curve-end"
-    _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return the statistics [EW, 1]."""
@@ -290,9 +287,7 @@ class StableExpectedWins(CurveMetric):
     stats = [sum of EW, number of questions].
     """
 
-    curve: str = "qanta2018"  # a key of CURVES, or a .json file
     at: str = "first-right"  # "first-right" or "last-wrong"
-    _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     @property
     def never(self) -> str:

@@ -5,6 +5,7 @@ moment to the end of the segment.  A reader that costs nothing reads every momen
 segment, then moments by bisection, and last CHECKS later moments; a wrong answer there moves the search behind it.
 """
 
+from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,7 +21,7 @@ CHECKS = 2  # later moments that are checked after a bisection
 EARLY = {"words": 1.0, "seconds": 1.0, "": 0.0}  # an answer this long before its source word is a guess
 COPIED = 0.5  # share of a segment's words that stand in the source alone, from which the segment is not translated
 Outcome = Literal["answered", "early", "copied", "never"]
-Search = Generator[int, bool, int | None]
+Search = Generator[int, bool | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +99,21 @@ def _all(
 
     All searches go on together, so that a reader gets many texts at a time.
     """
-    found: list[tuple[int | None, int]] = [(None, 0)] * len(pairs)
     searches = [_backwards(len(s.moments)) if every_word else bisected(len(s.moments)) for _, s in pairs]
-    waiting: dict[int, int] = {}  # search -> moment to read
-
-    def go_on(number: int, reply: bool | None) -> None:
-        try:
-            search = searches[number]
-            waiting[number] = next(search) if reply is None else search.send(reply)
-        except StopIteration as end:
-            waiting.pop(number, None)
-            found[number] = (end.value, found[number][1])
-
-    for number in range(len(pairs)):
-        go_on(number, None)
-    while waiting:
-        now = dict(waiting)
-        asked = [(pairs[n][0], pairs[n][1].text(pairs[n][1].moments[moment][1])) for n, moment in now.items()]
-        for number, reply in zip(now, reader.right(asked), strict=True):
-            found[number] = (None, found[number][1] + 1)
-            go_on(number, reply)
-    return found
+    found: dict[int, int | None] = {}
+    readings = Counter[int]()
+    replies: dict[int, bool | None] = dict.fromkeys(range(len(pairs)))  # search -> whether its last moment is right
+    while replies:
+        moments: dict[int, int] = {}
+        for number, reply in replies.items():
+            try:
+                moments[number] = searches[number].send(reply)
+            except StopIteration as end:
+                found[number] = end.value
+        asked = [(pairs[n][0], pairs[n][1].text(pairs[n][1].moments[moment][1])) for n, moment in moments.items()]
+        replies = dict(zip(moments, reader.right(asked), strict=True)) if moments else {}
+        readings.update(moments.keys())
+    return [(found[number], readings[number]) for number in range(len(pairs))]
 
 
 def _backwards(moments: int) -> Search:

@@ -10,8 +10,7 @@ heard.
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from sqa.core import DataError, Floats, NotComputable, bootstrap, every
 from sqa.metrics.fact_metrics import OF_LOGS, Side, fact_stats
 from sqa.metrics.quality.facts import Judged, judge
 from sqa.questions.files import languages as codes_of
-from sqa.questions.texts import TextOptions, of_log
+from sqa.questions.texts import TextOptions, Translated, of_log
 from sqa.results import Table, show
 
 LEAST = 0.15  # minimum share of function words in a text of its language
@@ -28,31 +27,30 @@ LEAST = 0.15  # minimum share of function words in a text of its language
 TEXTS = TextOptions()  # no texts beside the log
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedLine:
-    """Facts of one line of a log, and the source read when each word was written."""
+class JudgedLog(NamedTuple):
+    """A log and the facts of each line."""
 
-    judged: Judged
-    reads: tuple[float, ...]  # source read before each target word, in words or seconds of speech
-    positions: tuple[float, ...]  # source position of each source word; () without a source text
-    speech: bool
+    log: Translated
+    judged: Sequence[Judged]
 
     def stats(self, side: Side) -> Floats:
-        """Return the statistics of `fact_stats`, (2,)."""
-        return fact_stats(side, self.judged, self.reads, self.positions)
+        """Return the statistics of `fact_stats` of each line, (n, 2)."""
+        lines = zip(self.judged, self.log.segments, strict=True)
+        return np.array([fact_stats(side, judged, segment.reads, segment.positions) for judged, segment in lines])
 
-    def record(self, index: int) -> dict[str, Any]:
-        """Return the object that `--json` prints; null means a lost fact or an unknown source word."""
-        facts = []
-        for fact, target, source in ((each.fact, each.target, each.source) for each in self.judged.expected):
-            at = None if target is None else self.reads[target]
-            lag = None if at is None or source is None else at - self.positions[source]
-            facts.append({"fact": fact.text, "kind": fact.kind, "at": at, "lag": lag})
-        return {"index": index, "facts": facts, "invented": [fact.text for fact in self.judged.invented]}
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield the object that `--json` prints for each line; null means a lost fact or an unknown source word."""
+        for index, (judged, line) in enumerate(zip(self.judged, self.log.segments, strict=True)):
+            facts = []
+            for fact, target, source in ((each.fact, each.target, each.source) for each in judged.expected):
+                at = None if target is None else line.reads[target]
+                lag = None if at is None or source is None else at - line.positions[source]
+                facts.append({"fact": fact.text, "kind": fact.kind, "at": at, "lag": lag})
+            yield {"index": index, "facts": facts, "invented": [fact.text for fact in judged.invented]}
 
 
-def judged_lines(path: str, languages: str, texts: TextOptions = TEXTS) -> list[JudgedLine]:
-    """Return the facts of every line of a log ("-": standard input).
+def judged_log(path: str, languages: str, texts: TextOptions = TEXTS) -> JudgedLog:
+    """Return a log ("-": standard input) with the facts of every line.
 
     Args:
         path: The log.
@@ -63,16 +61,16 @@ def judged_lines(path: str, languages: str, texts: TextOptions = TEXTS) -> list[
         DataError: "FILE:LINE: ..." for an invalid line.
         ConfigError: For anything but two languages.
     """
-    log, pair, lines = of_log(path, texts), codes_of(languages), []
+    log, pair = of_log(path, texts), codes_of(languages)
     sources = [" ".join(segment.source) for segment in log.segments]
     _check_language(path, languages, "sources", pair[0], sources)
     _check_language(path, languages, "references", pair[1], [segment.reference for segment in log.segments])
+    judged = []
     for segment in log.segments:
         if not segment.reference or not segment.reference.strip():
             raise DataError(f"{segment.where}: no reference, which --facts needs; give --references FILE")
-        judged = judge(segment.source, segment.words, tuple(segment.reference.split()), *pair)
-        lines.append(JudgedLine(judged, segment.reads, segment.positions, log.unit == "seconds"))
-    return lines
+        judged.append(judge(segment.source, segment.words, tuple(segment.reference.split()), *pair))
+    return JudgedLog(log, judged)
 
 
 def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[str | None]) -> None:
@@ -84,18 +82,18 @@ def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[
         print(f"sqa: {path}: its {side} look like {likely!r}, not {code!r}; is --pair {pair} right?", file=sys.stderr)
 
 
-def table(lines: Sequence[JudgedLine], resamples: int = 1000) -> Iterator[tuple[Any, ...]]:
+def table(lines: JudgedLog, resamples: int = 1000) -> Iterator[tuple[Any, ...]]:
     """Yield a row per metric: name, value, ends of its interval, number of facts, number of facts left out, unit.
 
     Lines are resampled.  Without source texts only `facts` has a value, because lags and invented facts are unknown.
     """
-    arrived = sum(located.target is not None for line in lines for located in line.judged.expected)
-    without_source = not any(line.positions for line in lines)
+    arrived = sum(located.target is not None for judged in lines.judged for located in judged.expected)
+    without_source = not any(segment.positions for segment in lines.log.segments)
     for side, metric in OF_LOGS.items():
-        stats: Floats = np.array([line.stats(side) for line in lines])
+        stats = lines.stats(side)
         n = int(stats[:, 1].sum())
         left_out = arrived - n if side == "lag" else 0
-        unit = "seconds" if side == "lag" and any(line.speech for line in lines) else metric.unit
+        unit = lines.log.unit if side == "lag" else metric.unit
         try:
             if without_source and side != "arrived":
                 raise NotComputable("no source text")
@@ -107,11 +105,11 @@ def table(lines: Sequence[JudgedLine], resamples: int = 1000) -> Iterator[tuple[
 
 
 def main(path: str, languages: str, texts: TextOptions, as_json: bool) -> None:
-    """Print a table, or one JSON object with the facts of each line; the arguments are those of `judged_lines`."""
-    lines = judged_lines(path, languages, texts)
+    """Print a table, or one JSON object with the facts of each line; the arguments are those of `judged_log`."""
+    lines = judged_log(path, languages, texts)
     if as_json:
-        for index, line in enumerate(lines):
-            print(json.dumps(line.record(index), ensure_ascii=False))
+        for record in lines.records():
+            print(json.dumps(record, ensure_ascii=False))
         return
     header = ("metric", "value", "low", "high", "n", "undefined", "unit")
     show(Table(header, [*table(lines)], dict.fromkeys(header, 4)))

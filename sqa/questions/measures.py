@@ -19,7 +19,7 @@ Without a file, the questions are the clozes of each human translation, without 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import combinations
 from pathlib import Path
@@ -35,7 +35,7 @@ from sqa.questions.ask import EARLY, Answered, Asked, answers_of
 from sqa.questions.files import QuestionFile, TextQuestion, read_questions, reference_digest
 from sqa.questions.rules import Rules, clozes
 from sqa.questions.texts import segment_of
-from sqa.results import Frame, Row, Table, defined, row_of
+from sqa.results import Frame, Table, defined, row_of
 
 VERSION = 1  # increase when the same answers give other numbers
 ALL = "all"
@@ -69,27 +69,22 @@ def signature(questions: QuestionFile, reader: str, unit: str) -> str:
     return f"questions:{questions.digest}|reader:{reader}|right:stable|early:{EARLY[unit]:g}|version:{VERSION}"
 
 
-def frame(systems: Sequence[Asked], questions: QuestionFile, reader: str, resamples: int, seed: int = 0) -> Frame:
+def frame(systems: Sequence[Asked], questions: QuestionFile, reader: str, resamples: int) -> Frame:
     """Return the measures of systems; a measure without a value is left out."""
     rows = []
     for asked in systems:
         unit, signed = asked.system.unit, signature(questions, reader, asked.system.unit)
         for kind, measure, stats in tables(asked):
             try:
-                interval = bootstrap(stats, Mean(measure), resamples, seed)
+                interval = bootstrap(stats, Mean(measure), resamples)
             except NotComputable:
                 continue
             row = row_of((asked.system.name, kind), measure, interval, unit if measure == "lag" else "0-1", signed)
-            rows.append(_counted(row, stats))
+            rows.append(replace(row, n=int(stats[:, 1].sum())))  # number of questions, or facts
     return Frame(("system", "kind"), rows)
 
 
-def _counted(row: Row, stats: Floats) -> Row:
-    """Return a row with the number of questions, or facts, as n."""
-    return Row(row.cell, row.metric, row.value, row.low, row.high, int(stats[:, 1].sum()), row.unit, row.signature)
-
-
-def differences(systems: Sequence[Asked], resamples: int, seed: int = 0) -> Table:
+def differences(systems: Sequence[Asked], resamples: int) -> Table:
     """Return the paired differences of all pairs of systems: A - B, its interval and two-sided p-value.
 
     Raises ConfigError for a single system, or systems with different units.
@@ -101,7 +96,7 @@ def differences(systems: Sequence[Asked], resamples: int, seed: int = 0) -> Tabl
     for (a, of_a), (b, of_b) in combinations(zip(systems, measured, strict=True), 2):
         keys = [key for key in of_a if of_a[key][:, 1].sum() and of_b[key][:, 1].sum()]
         metrics = [Mean(name) for _, name in keys]
-        compared = compare_many([(of_a[key], of_b[key]) for key in keys], metrics, resamples, seed)
+        compared = compare_many([(of_a[key], of_b[key]) for key in keys], metrics, resamples)
         for (kind, name), c in zip(keys, compared, strict=True):
             rows.append((a.system.name, b.system.name, kind, name, c.diff, defined(c.low), defined(c.high), c.p, c.n))
     return Table(("a", "b", "kind", "measure", "diff", "low", "high", "p", "n"), rows)

@@ -11,7 +11,7 @@ Oracle EW and accuracy of the same texts were added after the result of the test
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist
@@ -19,36 +19,35 @@ from statistics import NormalDist
 import numpy as np
 
 from experiments.results_book.item import Item, inputs_of
-from experiments.results_book.ledger import Ledger, Row, row_of
-from experiments.results_book.tables import number
+from experiments.results_book.ledger import Ledger, Row, after_holm, measured, row_of
+from experiments.results_book.tables import Cell, Column, found, pivot, table
 from experiments.studies.preregistered.questions import PACKAGES, POOL, chosen, write_questions
-from experiments.studies.text_at_pace import ALPHA, EW, PERMUTATIONS, at_pace
+from experiments.studies.text_at_pace import ALPHA, EW, FULL_TEXT, HUMAN, OWN, PERMUTATIONS, TEXTS, at_pace
 from sqa import metrics as metric_names
 from sqa.api.experiment import Entry, Experiment, Results
-from sqa.core import FULL, BuiltMetric, Floats, bootstrap, compare, holm, null_of, p_value
+from sqa.core import FULL, BuiltMetric, Floats, compare, null_of, p_value
 from sqa.data.datasets import load_questions
 from sqa.pipeline import intervals
-from sqa.results import markdown
 
 QUESTIONS = 464  # `needed` of the XQB differences known when this was written
-DEVIATION = (
-    0.153697  # standard deviation of XQB's differences at k = 2, in the values of text-at-pace at commit 804a1264
-)
+# Standard deviation of XQB's differences at k = 2, in the values of text-at-pace at commit 804a1264.
+DEVIATION = 0.153697
 SMALLEST, POWER = 0.02, 0.8  # difference in EW that the test finds with probability POWER
 KS: tuple[int, ...] = (2, 3)
-OWN, FULL_TEXT, HUMAN, DIFFERENCE = "own text", "full-input text", "human text", "difference"
+DIFFERENCE = "difference"
 ADDED = metric_names.build(["oracle-ew", "accuracy"])  # outcomes that were not registered
 DETECTED = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(POWER)  # standard errors found with probability POWER
+LEVEL = ALPHA / len(KS)  # of Holm's first step over KS, one-sided
 Tables = dict[tuple[str, ...], Floats]
 
 
-def needed() -> int:
+def needed(level: float, deviation: float) -> int:
     """Return the number of questions needed to detect a difference of SMALLEST with probability POWER.
 
-    The level is that of Holm's first step over KS, one-sided.
+    level: one-sided level of the test.  deviation: standard deviation of the differences.
     """
-    quantiles = NormalDist().inv_cdf(1 - ALPHA / len(KS)) + NormalDist().inv_cdf(POWER)
-    return int(np.ceil((quantiles * DEVIATION / SMALLEST) ** 2))
+    quantiles = NormalDist().inv_cdf(1 - level) + NormalDist().inv_cdf(POWER)
+    return int(np.ceil((quantiles * deviation / SMALLEST) ** 2))
 
 
 def played(path: Path, runs: Path, ks: Sequence[int], guesser: str, buzzer: str) -> Results:
@@ -77,18 +76,23 @@ def at_paces(results: Results, ks: Sequence[int] = KS) -> Tables:
     return {(name, str(k), m.name): at_pace(traces[name], k, m) for k, m in cells for name in (str(k), FULL, HUMAN)}
 
 
-def outcome_rows(cell: tuple[str, ...], own: Floats, full: Floats, human: Floats, metric: BuiltMetric) -> list[Row]:
-    """Return the rows of the three texts, their difference, its two-sided p, and the detectable difference."""
+def outcome_rows(
+    cell: tuple[str, ...], own: Floats, full: Floats, human: Floats, metric: BuiltMetric, test: str = "p"
+) -> list[Row]:
+    """Return the rows of the three texts, their difference, its two-sided p, and the detectable difference.
+
+    test: how the metric of the p-value is called.
+    """
     texts = {OWN: own, FULL_TEXT: full, HUMAN: human}
-    about = metric.name, metric.unit, metric.signature()
-    rows = [row_of((*cell, part), about[0], bootstrap(stats, metric), *about[1:]) for part, stats in texts.items()]
-    gap, error = (
-        compare(full, own, metric, PERMUTATIONS),
-        np.std(full[:, 0] / full[:, 1] - own[:, 0] / own[:, 1], ddof=1),
-    )
-    detectable, where = float(DETECTED * error / np.sqrt(len(own))), (*cell, DIFFERENCE)
-    rows += [row_of(where, about[0], gap, *about[1:]), Row(where, f"{metric.name}, p", gap.p, n=len(own), unit="p")]
-    return [*rows, Row(where, f"{metric.name}, detectable", detectable, n=len(own), unit=metric.unit)]
+    gap, where = compare(full, own, metric, PERMUTATIONS), (*cell, DIFFERENCE)
+    error = np.std(full[:, 0] / full[:, 1] - own[:, 0] / own[:, 1], ddof=1)
+    detectable = float(DETECTED * error / np.sqrt(len(own)))
+    return [
+        *(measured((*cell, part), metric, stats) for part, stats in texts.items()),
+        row_of(where, metric.name, gap, metric.unit, metric.signature()),
+        Row(where, f"{metric.name}, {test}", gap.p, n=len(own), unit="p"),
+        Row(where, f"{metric.name}, detectable", detectable, n=len(own), unit=metric.unit),
+    ]
 
 
 def rows(tables: Mapping[tuple[str, ...], Floats]) -> Iterator[Row]:
@@ -96,13 +100,10 @@ def rows(tables: Mapping[tuple[str, ...], Floats]) -> Iterator[Row]:
     tests = []
     for k, metric in product(map(str, KS), (EW, *ADDED)):
         own, full, human = (tables[name, k, metric.name] for name in (k, FULL, HUMAN))
-        *of_texts, p, detectable = outcome_rows((k,), own, full, human, metric)
+        yield from outcome_rows((k,), own, full, human, metric, "two-sided p")
         if metric is EW:
             tests.append(Row((k, DIFFERENCE), "p", p_of(full, own), n=len(own), unit="p"))
-        yield from (*of_texts, replace(p, metric=f"{metric.name}, two-sided p"), detectable)
-    yield from tests
-    for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
-        yield Row(row.cell, "p after Holm", corrected, n=row.n, unit="p")
+    yield from (*tests, *after_holm(tests))
 
 
 def of_questions(runs: Path) -> Results:
@@ -121,30 +122,25 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
         yield from intervals((result.translator, "own pace"), [(bleu, result.stats["bleu"])])
 
 
-def block(ledger: Ledger) -> list[str]:
-    """Return a Markdown table with a row for each k."""
-    lines = []
-    for k in map(str, KS):
-        shown = [number(ledger.one("ew", k=k, part=part), interval=False) for part in (OWN, FULL_TEXT, HUMAN)]
-        gap = number(ledger.one("ew", k=k, part=DIFFERENCE), sign=True)
-        p, corrected = (ledger.one(metric, k=k, part=DIFFERENCE) for metric in ("p", "p after Holm"))
-        assert corrected is not None
-        verdict = "held" if corrected.value <= ALPHA else "not held"
-        lines.append([k, *shown, gap, number(p), number(corrected), verdict])
-    head = ("k", OWN, FULL_TEXT, HUMAN, "full input minus own", "p", "p (Holm)", "verdict")
-    return markdown(head, lines)
+def verdict(ledger: Ledger, cell: Cell, corrected: str = "p after Holm") -> str:
+    """Return the result of a test in words; an outcome without a corrected p-value is secondary."""
+    gap, p = (found(ledger, metric, cell) for metric in ("{metric}", corrected))
+    if gap is None or p is None:
+        return "secondary"
+    return "not held" if p.value > ALPHA else "held" if gap.value > 0 else "reversed"
 
 
 def other_outcomes(ledger: Ledger) -> list[str]:
     """Return a Markdown table with a row for each k and outcome, among them those that were not registered."""
-    lines = []
-    for k, outcome in product(map(str, KS), ("ew", *(metric.name for metric in ADDED))):
-        names = (outcome, f"{outcome}, two-sided p", f"{outcome}, detectable")
-        gap, p, least = (ledger.one(name, k=k, part=DIFFERENCE) for name in names)
-        lines.append([k, outcome, number(gap, sign=True), number(p), number(least)])
-    return markdown(("k", "outcome", "full input minus own", "p, two-sided", "detectable"), lines)
+    outcomes = product(map(str, KS), ("ew", *(metric.name for metric in ADDED)))
+    cells = [((k, outcome), {"k": k, "metric": outcome}) for k, outcome in outcomes]
+    tests = [of_gap("{metric}, two-sided p", "p, two-sided"), of_gap("{metric}, detectable", "detectable")]
+    return table(ledger, ("k", "outcome"), cells, [MINUS, *tests])
 
 
+of_gap = partial(Column, cell={"part": DIFFERENCE})
+MINUS = of_gap("{metric}", "full input minus own", sign=True)
+TESTS = [of_gap("p", "p"), of_gap("p after Holm", "p (Holm)"), of_gap("", "verdict", text=verdict)]
 ITEMS = (
     Item(
         name="unseen-questions",
@@ -155,7 +151,7 @@ ITEMS = (
         inputs=inputs_of(
             ("waitk", "es-en", "bm25", "rerank", "mlp", "buzzer-mlp-rerank-translated"), ("human-buzz-questions",)
         ),
-        blocks={"table": block, "other outcomes": other_outcomes},
+        blocks={"table": pivot(("k",), [*TEXTS, MINUS, *TESTS], metric="ew"), "other outcomes": other_outcomes},
         values=lambda _, runs: at_paces(of_questions(runs)),
         kept=f"needs {PACKAGES} and the recorded questions",
     ),

@@ -1,14 +1,13 @@
 """Scores of a log's answers, as in `sqa run`, for scorers inside SimulEval and simulstream."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import numpy as np
 import yaml
 
 from sqa.core import DataError, Floats, Mean, NotComputable, Question
@@ -16,7 +15,7 @@ from sqa.files import Store
 from sqa.metrics.fact_metrics import OF_LOGS, Facts
 from sqa.pipeline import run, run_from_mapping
 from sqa.questions.ask import ask
-from sqa.questions.facts_log import JudgedLine, judged_lines
+from sqa.questions.facts_log import JudgedLog, judged_log
 from sqa.questions.files import read_questions
 from sqa.questions.measures import ALL, tables
 from sqa.questions.rules import Rules
@@ -71,10 +70,10 @@ def in_a_file(log: str) -> Iterator[Path]:
 
 
 @cache
-def _judged(log: str, pair: str, texts: TextOptions) -> Sequence[JudgedLine]:
+def _judged(log: str, pair: str, texts: TextOptions) -> JudgedLog:
     """Return the facts of each sentence of a log's text."""
     with in_a_file(log) as file:
-        return judged_lines(str(file), pair, texts)
+        return judged_log(str(file), pair, texts)
 
 
 def _fact_stats(metric: Facts, log: str, args: Namespace) -> Floats:
@@ -83,7 +82,7 @@ def _fact_stats(metric: Facts, log: str, args: Namespace) -> Floats:
     if sources == "" and metric.side != "arrived":
         raise NotComputable(f"{metric.name}: needs --sqa-sources, a file with one line per segment")
     texts = TextOptions(sources=Path(sources) if sources else None)
-    return np.array([line.stats(metric.side) for line in _judged(log, args.sqa_pair, texts)])
+    return _judged(log, args.sqa_pair, texts).stats(metric.side)
 
 
 @cache

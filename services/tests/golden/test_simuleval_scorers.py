@@ -15,7 +15,7 @@ from sqa.data.datasets import load_questions
 from sqa.files import json_lines
 from sqa.questions import measures
 from sqa.questions.ask import ask
-from sqa.questions.facts_log import judged_lines
+from sqa.questions.facts_log import judged_log
 from sqa.questions.facts_log import table as facts_table
 from sqa.questions.make import make, rule_maker
 from sqa.questions.rules import Rules
@@ -87,7 +87,7 @@ def test_facts_need_no_questions(user_dir: str, old: tuple[object, ...]) -> None
     names["facts@timed"] = "SQA_FACTS_TIMED"
     scorers = ("--user-dir", user_dir, "--latency-metrics", *names.values(), "--sqa-pair", "es-en")
     scores = printed(simuleval(*old, *scorers))
-    rows = {row[0]: round(float(row[1]), 3) for row in facts_table(judged_lines(str(EXAMPLE), "es-en"), 10)}
+    rows = {row[0]: round(float(row[1]), 3) for row in facts_table(judged_log(str(EXAMPLE), "es-en"), 10)}
     assert {name: scores[shown] for name, shown in names.items()} == {name: rows[name] for name in names}
 
 

@@ -47,8 +47,13 @@ class BertScore(TextModel):
 
     @cached_property
     def baseline(self) -> Path | None:
-        """Return the file of rescaling baselines; None without rescaling."""
-        return _baseline(self.config.model) if self.config.baseline else None
+        """Return the file of rescaling baselines; None without rescaling.  Raises ConfigError if there is none."""
+        if not self.config.baseline:
+            return None
+        path = Path(_package().__file__).parent / "rescale_baseline" / "en" / f"{self.config.model}.tsv"
+        if not path.is_file():
+            raise ConfigError(f"bertscore.baseline: the package has none for model {self.config.model}; omit it")
+        return path
 
     def load(self) -> Any:
         bert_score = _package()
@@ -84,30 +89,19 @@ class BertScore(TextModel):
 def build(config: BertScoreConfig) -> MeanOfSegments:
     """Return the metric of a config; its fingerprint contains a hash of the model's files.
 
-    Raises ConfigError or DataError if the files are missing or invalid.
+    Raises ConfigError or DataError if the files are missing or invalid, or if the package would take the folder for a
+    T5 model because of its path.
     """
     model = BertScore.found(config)
-    _check(model.folder)
+    kind = check_folder(model.folder)
+    if "t5" in str(model.folder) and "t5" not in kind:
+        t5 = "bert-score treats a path that contains 't5' as a T5 model"
+        raise DataError(f"model {model.folder}: {t5}, but this is {kind}; rename the folder")
     settings = f"layer:{model.layer}|idf:no|rescaled:{'yes' if model.baseline else 'no'}"
     package = f"version:{model.version}{model.where.signature}"
     signature = f"bertscore|{SENTENCES}|stat:f1|{model.described}|{settings}|{package}"
     packages = model.version, version("transformers")
     return model.metric(signature, "bertscore", VERSION, *packages, model.weights, settings)
-
-
-def _check(folder: Path) -> None:
-    """Raise DataError for a folder without an encoder, or with a path that the package would take for a T5 model."""
-    kind = check_folder(folder)
-    if "t5" in str(folder) and "t5" not in kind:
-        t5 = "bert-score treats a path that contains 't5' as a T5 model"
-        raise DataError(f"model {folder}: {t5}, but this is {kind}; rename the folder")
-
-
-def _baseline(model: str) -> Path:
-    path = Path(_package().__file__).parent / "rescale_baseline" / "en" / f"{model}.tsv"
-    if not path.is_file():
-        raise ConfigError(f"bertscore.baseline: the package has none for model {model}; omit it")
-    return path
 
 
 def _package() -> Any:

@@ -9,12 +9,12 @@ import yaml
 from refusals import refused
 from small_ablation import BUZZER, changed, write_small_ablation
 
-from experiments import grid
 from experiments.ablation.report import main as ablation
 from experiments.paper import figure6, figure7, wait_k_runs
 from sqa.core import ConfigError, Emission, Guess, QuestionTrace, bootstrap_band
 from sqa.data.datasets import load_questions
 from sqa.files import read_yaml
+from sqa.pipeline import Parts
 from sqa.report.figures import log_ranks_at
 
 KS = [1, 3, "full"]
@@ -104,7 +104,7 @@ def test_full_input_rank_is_constant_within_a_sentence():
 
 def test_question_matches_if_one_guesser_knows_it(runs):
     both = [{**KEYWORD, "pages": [page]} for page in ("Peru", "Iceland")]
-    parts, questions = grid.workshop(runs).parts, load_questions("mini-es", 3)
+    parts, questions = Parts(), load_questions("mini-es", 3)
     assert wait_k_runs.nameable(both, questions, "matched", parts).tolist() == [True, True, False]
 
 

@@ -20,6 +20,7 @@ from experiments.studies import delay_or_text
 from sqa.core import DataError, bootstrap
 from sqa.metrics import build
 from sqa.pipeline import load
+from sqa.results import Frame
 
 LIMIT, KS = 4, (1, 3, 6, "full")
 TRANSLATORS = [
@@ -51,7 +52,7 @@ def record(tmp_path_factory):
     outputs = Outputs(tmp_path_factory.mktemp("rows") / "items")
 
     def compare(name, rows):
-        outputs.rows(f"{name}.csv", ("cell",), [replace(row, cell=("|".join(row.cell),)) for row in rows])
+        outputs.rows(f"{name}.csv", Frame(("cell",), [replace(row, cell=("|".join(row.cell),)) for row in rows]))
 
     return compare
 

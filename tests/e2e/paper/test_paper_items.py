@@ -9,8 +9,7 @@ from small_ablation import changed, write_small_ablation
 
 import sqa
 from experiments.ablation.report import main as ablation
-from experiments.paper import figure5
-from experiments.stepwise import examples, systems
+from experiments.paper import examples, figure5
 from sqa.core import ROOT, ConfigError, NotComputable
 from sqa.diagnose import findings
 from sqa.diagnose.alignment import SEEDS, Alignment
@@ -59,7 +58,7 @@ def runs(folder):
 
 @pytest.fixture(autouse=True)
 def diagonal(monkeypatch):
-    monkeypatch.setattr(systems, "load_aligner", lambda pair, cache, seeds=SEEDS: Diagonal(pair, seeds))
+    monkeypatch.setattr(examples, "load_aligner", lambda pair, cache, seeds=SEEDS: Diagonal(pair, seeds))
 
 
 @pytest.fixture
@@ -71,11 +70,11 @@ def test_systems_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, 
     def none(pair, cache, seeds=SEEDS):
         raise ConfigError("no aligner here")
 
-    monkeypatch.setattr(systems, "load_aligner", none)
-    systems.opened.cache_clear()
+    monkeypatch.setattr(examples, "load_aligner", none)
+    examples.opened.cache_clear()
     assert not examples.load_systems(folder / "examples.yaml", runs).subjects
     assert "mini-es, k=3: left out, no aligner here" in capsys.readouterr().err
-    systems.opened.cache_clear()
+    examples.opened.cache_clear()
 
 
 def test_mismatched_config_of_examples_is_refused(folder, tmp_path, runs):

@@ -12,9 +12,9 @@ from small_ablation import rows as read_rows
 from tables import tables_of
 
 from experiments.paper import table4_answers
-from experiments.paper.table4 import main
+from experiments.paper.table4 import COLUMNS, main
 from experiments.paper.table4_answers import DenseIndex
-from experiments.paper.table4_config import COLUMNS, Table4Config
+from experiments.paper.table4_systems import Table4Config
 from guessers.open_qa.passages import read_passages
 from sqa.core import ROOT, ConfigError
 from sqa.data import xor_tydi

@@ -10,6 +10,7 @@ from doubles import question
 from refusals import refused
 
 from experiments.results_book.ledger import Ledger
+from experiments.studies import text_at_pace
 from experiments.studies.preregistered import questions, second, unseen
 from experiments.studies.preregistered.questions import repeated
 from sqa.core import DataError
@@ -25,7 +26,7 @@ def program(folder, monkeypatch, script):
 
 
 def test_number_of_questions_follows_from_power():
-    assert unseen.needed() == unseen.QUESTIONS
+    assert unseen.needed(unseen.LEVEL, unseen.DEVIATION) == unseen.QUESTIONS
 
 
 def test_p_is_small_only_if_full_input_wins():
@@ -76,7 +77,7 @@ NAMES = ("oracle-ew, p", "oracle-ew, p after Holm", "accuracy, p")
 
 
 def test_second_test_has_enough_questions():
-    assert second.needed() <= second.QUESTIONS
+    assert unseen.needed(second.LEVEL, second.DEVIATION) <= second.QUESTIONS
 
 
 def test_second_test_finds_planted_differences():
@@ -87,7 +88,7 @@ def test_second_test_finds_planted_differences():
     tables = {
         (guesser, text, k, name): changed[k] if text == "full" else own
         for guesser, k, name in product(second.BUZZERS, shift, second.OUTCOMES)
-        for text in (k, "full", unseen.HUMAN)
+        for text in (k, "full", text_at_pace.HUMAN)
     }
     rows = tuple(second.rows(tables))
     of = {metric: [r.value for r in rows if r.cell[0] == "gru" and r.metric == metric] for metric in NAMES}

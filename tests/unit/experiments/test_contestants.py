@@ -12,9 +12,9 @@ from tables import tables_of
 
 from experiments.contestants import Contestant, names_of
 from experiments.grid import AblationConfig, ablation_of, experiment
-from experiments.paper.table4_config import Table4Config
+from experiments.paper.examples import ExamplesConfig
+from experiments.paper.table4_systems import Table4Config
 from experiments.paper.wait_k_runs import FigureConfig
-from experiments.stepwise.examples import ExamplesConfig
 from experiments.studies.question_sets import ReportConfig
 from experiments.studies.translation_table import TableConfig
 from guessers.retrieval.bm25 import Bm25Config

@@ -7,7 +7,7 @@ from tables import tables_of
 from typer.testing import CliRunner
 
 from experiments.outputs import beside
-from experiments.stepwise import examples
+from experiments.paper import examples
 from sqa.cli import evidence
 from sqa.core import CONFIGS, ConfigError, Registry
 

@@ -14,10 +14,11 @@ from tables import tables_of
 from experiments.results_book import item as lab_items
 from experiments.results_book import ledger as ledgers
 from experiments.results_book import main, pages
-from experiments.results_book.item import Item, folder_digest, inputs_of, items
+from experiments.results_book.item import Item, inputs_of, items
 from experiments.results_book.ledger import Ledger, Row
 from experiments.results_book.tables import Column, across, pivot, table
 from sqa.core import ROOT, ConfigError, DataError
+from sqa.files.model_files import files_digest
 
 TABLES = tables_of(__file__)
 
@@ -53,7 +54,7 @@ class Book:
             yield Row((str(k),), "ew", value, value - 1, value + 1, 10, "0-1", self.signature)
 
     def _inputs(self, config: Path):
-        return {"model toy": folder_digest(self.model)}
+        return {"model toy": files_digest(self.model)}
 
     @staticmethod
     def _block(ledger: Ledger):

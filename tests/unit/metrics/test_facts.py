@@ -16,7 +16,7 @@ from sqa.metrics import build
 from sqa.metrics.fact_metrics import written
 from sqa.metrics.quality import facts
 from sqa.metrics.quality.facts import Text, extract, judge, same_name
-from sqa.questions.facts_log import TEXTS, judged_lines, main
+from sqa.questions.facts_log import TEXTS, judged_log, main
 from sqa.questions.texts import TextOptions
 
 TABLES = tables_of(__file__)
@@ -187,20 +187,21 @@ def test_facts_of_a_log_are_printed(tmp_path, capsys):
 def test_speech_lag_is_in_seconds_of_the_transcript(tmp_path, capsys):
     delays = [100.0, 300.0, 400.0, 700.0, 1900.0]
     speech = {"prediction": "In 1830 he saw London", "delays": delays, "source_length": 2000.0}
-    (line,) = judged_lines(log(tmp_path, **speech), "es-en", TextOptions(speech=True))
+    judged = judged_log(log(tmp_path, **speech), "es-en", TextOptions(speech=True))
     heard = 2 * len("En noviembre de 1830 ") / len(SOURCE + " ")
-    assert line.record(0)["facts"][1]["lag"] == pytest.approx(0.3 - heard) and line.positions[-1] == 2.0
+    assert next(judged.records())["facts"][1]["lag"] == pytest.approx(0.3 - heard)
+    assert judged.log.segments[0].positions[-1] == 2.0
     main(log(tmp_path, **speech, source=["/a.wav"]), "es-en", TEXTS, as_json=False)
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [row[1] for row in rows[2:]] == ["n/a"] * 3 and rows[3][-1] == "seconds"
 
 
 def test_invalid_logs_and_pairs_are_refused(tmp_path):
-    refused(DataError, ":1: no prediction", judged_lines, log(tmp_path, prediction=None), "-en")
+    refused(DataError, ":1: no prediction", judged_log, log(tmp_path, prediction=None), "-en")
     message = ":1: 5 words in prediction and 2 delays; expected one delay per word"
-    refused(DataError, message, judged_lines, log(tmp_path, delays=[1, 2]), "-en")
+    refused(DataError, message, judged_log, log(tmp_path, delays=[1, 2]), "-en")
     for pair in ("es", "es-", "klingonisch-en"):
-        refused(ConfigError, "--pair: expected two languages", judged_lines, log(tmp_path), pair)
+        refused(ConfigError, "--pair: expected two languages", judged_log, log(tmp_path), pair)
 
 
 def test_german_facts_are_numbers_only():

@@ -12,7 +12,7 @@ from tables import tables_of
 from smt.engines.recorded import RecordedConfig, build
 from sqa.core import DataError, Question
 from sqa.metrics.latency_log import LogOptions, score
-from sqa.questions.facts_log import judged_lines
+from sqa.questions.facts_log import judged_log
 
 TABLES = tables_of(__file__)
 
@@ -57,7 +57,7 @@ def strict(path: Path) -> object:
 
 
 def facts(path: Path) -> object:
-    return [line.record(0) for line in judged_lines(str(path), "es-en")]
+    return [{**record, "index": 0} for record in judged_log(str(path), "es-en").records()]
 
 
 READERS: dict[str, Reader] = {r.__name__: r for r in (run, latency, strict, facts)}

@@ -1,1 +1,0 @@
-"""Step-wise errors of wait-k translations: detection, selection of examples, and figures."""
