@@ -131,8 +131,7 @@ def correlate(
     runs: Annotated[list[Path], argument("RUN...", "Folders of three or more runs.")],
     metrics: options.Metrics = None,
     against: Annotated[
-        list[str] | None,
-        option("--against NAME", "Metric to correlate with; default: ew, oracle-ew, accuracy, mrr."),
+        list[str] | None, option("--against NAME", "Metric to correlate with; default: ew, oracle-ew, accuracy, mrr.")
     ] = None,
     resamples: options.Resamples = 10_000,
 ) -> None:
@@ -163,8 +162,7 @@ def latency(
     log: Annotated[str, argument("LOG", "An instances.log, or JSON lines.  - reads standard input.")],
     convention: Convention = None,
     references: Annotated[
-        Path | None,
-        option("--references FILE", "File with a reference for each line of LOG, or for each segment."),
+        Path | None, option("--references FILE", "File with a reference for each line of LOG, or for each segment.")
     ] = None,
     unit: Annotated[
         Literal["word", "char"], option("--unit", "Unit in which the length of a reference is counted.")
@@ -178,8 +176,7 @@ def latency(
     ] = True,
     computation_aware: Annotated[bool, option("--computation-aware", "Use the elapsed times.")] = False,
     strict: Annotated[
-        bool,
-        option("--strict", "Refuse lines with decreasing delays.  By default they are computed and marked."),
+        bool, option("--strict", "Refuse lines with decreasing delays.  By default they are computed and marked.")
     ] = False,
     segments: options.Segmentation = None,
     language: Language = None,
@@ -228,8 +225,7 @@ def diagnose(
     top: Annotated[int, option("--top N", "Number of findings to show.")] = 20,
     questions: QuestionIds = None,
     kinds: Annotated[
-        list[str] | None,
-        option("--kind KIND", "Kind of error: hallucination, omission or drop; may be repeated."),
+        list[str] | None, option("--kind KIND", "Kind of error: hallucination, omission or drop; may be repeated.")
     ] = None,
     detector: Annotated[
         str,

@@ -23,9 +23,7 @@ class Shown(TyperGroup):
 
 
 questions_app = typer.Typer(
-    help="Print a question set (`sqa questions show NAME`), or make questions about any text.",
-    cls=Shown,
-    **SETTINGS,
+    help="Print a question set (`sqa questions show NAME`), or make questions about any text.", cls=Shown, **SETTINGS
 )
 ask_app = typer.Typer(**SETTINGS)
 
@@ -90,8 +88,7 @@ def make_questions(
     sources: Sources = None,
     pair: Annotated[str, option("--pair PAIR", "Languages of source and reference, such as es-en.")] = "-en",
     kinds: Annotated[
-        list[str] | None,
-        option("--kind KIND", "name, number, date, role or negation; may be repeated.  Default: all."),
+        list[str] | None, option("--kind KIND", "name, number, date, role or negation; may be repeated.  Default: all.")
     ] = None,
     before: Annotated[int, option("--before N", "Drop questions that the N segments before answer.", min=0)] = 3,
     maker: Annotated[
@@ -143,8 +140,7 @@ def ask(
     answers: Annotated[Path | None, option("--answers FILE", "Also write every answer there, as JSON lines.")] = None,
     plot: Annotated[Path | None, option("--plot FILE.png", "Also draw the share answered over time.")] = None,
     reader: Annotated[
-        Literal["rules", "endpoint"],
-        option("--reader READER", "rules: finds answers; endpoint: a language model."),
+        Literal["rules", "endpoint"], option("--reader READER", "rules: finds answers; endpoint: a language model.")
     ] = "rules",
     every_word: Annotated[bool, option("--every-word", "Read the translation after every word.")] = False,
     endpoint: Endpoint = None,

@@ -92,7 +92,7 @@ def _finish(result: RunResult, runs: Path) -> None:
     say(*([f"no question is answered: {why}"] if why else []))
     answered = f"answered {n} of " if result.answered else ""
     say(f"{answered}{len(result.questions)} questions; report in {folder / saving.REPORT}")
-    show(result.report.table())
+    show(saving.report(result).table())
 
 
 def _show_stages(result: RunResult) -> None:

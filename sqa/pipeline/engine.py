@@ -43,7 +43,6 @@ from sqa.pipeline.config import ComponentConfig, DatasetConfig, QualityConfig, R
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
-    from sqa.results import Frame
 
 
 BLOCK_SIZE = 64  # questions per block
@@ -174,7 +173,7 @@ def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) 
 # ------------------------------------------------------------------------------------------------------------------ run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RunResult:
     """The result of a run: traces, read on demand, and additive statistics of the metrics."""
 
@@ -237,13 +236,6 @@ class RunResult:
         from sqa.pipeline.usage import unanswered
 
         return 0, unanswered(buzzes)
-
-    @cached_property
-    def report(self) -> Frame:
-        """The rows of the run's report, see `sqa.pipeline.saving.report`."""
-        from sqa.pipeline import saving
-
-        return saving.report(self)
 
     @cached_property
     def refusals(self) -> dict[str, str]:

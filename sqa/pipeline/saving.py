@@ -12,6 +12,7 @@ so a folder that contains it is complete.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ UNKNOWN_PAGES = PRINTED[2]
 COUNTED = ("questions", "sentences", "replies", "tokens")  # units of counts
 
 
+@lru_cache(maxsize=1)
 def report(result: RunResult) -> Frame:
     """Return a row per metric of the run, followed by the counts of empty output, unknown pages and model replies."""
     rows = [_metric_row(result, metric) for metric in result.metrics]
@@ -108,7 +110,7 @@ def pack(result: RunResult) -> dict[str, bytes]:
     files = {
         CONFIG: dump_yaml(to_mapping(result.config)).encode(),
         STATS: table_bytes(scores_table(scores), stamp(stage.dataset)),
-        REPORT: result.report.table().to_tsv().encode(),
+        REPORT: report(result).table().to_tsv().encode(),
     }
     summary["files"] = {name: bytes_digest(data) for name, data in files.items()}
     files[SUMMARY] = (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tables import tables_of
 
 from sqa.core import BUZZERS, GUESSERS, QUALITY, ROOT, TRANSLATORS, buckets, part_names, process, set_for, usable
-from sqa.core.process import VARIABLES
+from sqa.core.process import KERNELS, VARIABLES
 
 TABLES = tables_of(__file__)
 
@@ -24,8 +24,9 @@ def test_thread_count_fits_the_model_unless_user_set(monkeypatch: pytest.MonkeyP
     for large in ("causal-lm", "mine.py:build"):
         assert set_for(["waitk", large], environment) == 6  # a value set by the program itself may change
     assert environment["OMP_NUM_THREADS"] == "6" and environment["OPENBLAS_NUM_THREADS"] == "5"
-    given = {"OMP_NUM_THREADS": "3"}
-    assert set_for(["waitk"], given) is None and given == {"OMP_NUM_THREADS": "3"}
+    given = {"OMP_NUM_THREADS": "3", KERNELS: "9"}
+    assert set_for(["waitk"], given) is None and given == {"OMP_NUM_THREADS": "3", KERNELS: "9"}
+    assert environment[KERNELS] == "64"
     assert all(set(registry.sizes) <= set(registry.names()) for registry in (TRANSLATORS, GUESSERS, BUZZERS, QUALITY))
 
 
