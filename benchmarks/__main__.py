@@ -17,14 +17,13 @@ from typing import Any
 import yaml
 
 from benchmarks import compare_ctranslate2, compare_simuleval
-from benchmarks.measuring import MODEL, K, Pairs, rate, translator
+from benchmarks.measuring import DATASET, MODEL, K, Pairs, length, rate, translator
 from sqa.core import GUESSERS, Question, usable
-from sqa.data.datasets import available, load_questions
+from sqa.data.datasets import load_questions
 from sqa.pipeline import stream
 from sqa.pipeline.engine import N_GUESSES
 from sqa.results import Table, show
 
-DATASET = "xqb-es" if available("xqb-es") else "mini-es"
 STREAMED, GUESSED = 6, 4  # numbers of questions for the plain paths, which are slow
 
 
@@ -32,8 +31,8 @@ def decoding(questions: Sequence[Question]) -> Pairs:
     """Yield words per second of the bundled Spanish model: streaming and batched."""
     model = translator("waitk", model=MODEL, k=K)
     model.translate_batch(questions[:1])  # warm-up
-    plain = rate(lambda: sum(len(stream(model, question)) for question in questions[:STREAMED]))
-    fast = rate(lambda: sum(map(len, model.translate_batch(questions))))
+    plain = rate(lambda: [stream(model, question) for question in questions[:STREAMED]])
+    fast = rate(lambda: model.translate_batch(questions))
     yield "wait-k decoding: streaming, batched", "words/s", plain, fast
 
 
@@ -41,12 +40,12 @@ def guessing(questions: Sequence[Question]) -> Pairs:
     """Yield guess steps per second: every prefix from scratch, and incremental."""
     texts = [question.reference_text.split() for question in questions]
 
-    def alone(guesser: Any) -> int:
+    def alone(guesser: Any) -> list[list]:
         prefixes = [" ".join(words[: i + 1]) for words in texts[:GUESSED] for i in range(len(words))]
-        return sum(len(guesser.guess([prefix], N_GUESSES)) for prefix in prefixes)
+        return [guesser.guess([prefix], N_GUESSES) for prefix in prefixes]
 
-    def together(guesser: Any) -> int:
-        return sum(len(guesser.guess_prefixes(words, N_GUESSES)) for words in texts)
+    def together(guesser: Any) -> list[list]:
+        return [guesser.guess_prefixes(words, N_GUESSES) for words in texts]
 
     for name in ("bm25", "gru"):
         guesser = GUESSERS.build(name, GUESSERS.config_class(name)())
@@ -54,31 +53,30 @@ def guessing(questions: Sequence[Question]) -> Pairs:
         speeds = rate(partial(alone, guesser)), rate(partial(together, guesser))
         yield f"{name} guessing: from scratch, incremental", "steps/s", *speeds
     networks = [GUESSERS.build("gru", GUESSERS.config_class("gru")(dtype=dtype)) for dtype in ("float64", "float32")]
-    yield "gru guessing: float64, float32", "steps/s", *(rate(partial(together, each), 3) for each in networks)
+    yield "gru guessing: float64, float32", "steps/s", *(rate(partial(together, each), rounds=3) for each in networks)
 
 
 def searching(questions: Sequence[Question]) -> Pairs:
     """Yield guess steps per second of an Elasticsearch server at ELASTICSEARCH_URL, and of embedded BM25."""
-    words = [question.reference_text.split() for question in questions[:GUESSED]]
-    texts = [[" ".join(line[: i + 1]) for i in range(len(line))] for line in words]
-    names = ("elasticsearch", "bm25") if "ELASTICSEARCH_URL" in os.environ else ()
-    guessers = [GUESSERS.build(name, GUESSERS.config_class(name)()) for name in names]
-    speeds = [rate(lambda g=g: sum(len(g.guess(prefixes, N_GUESSES)) for prefixes in texts)) for g in guessers]
-    if speeds:
+    if "ELASTICSEARCH_URL" in os.environ:
+        words = [question.reference_text.split() for question in questions[:GUESSED]]
+        texts = [[" ".join(line[: i + 1]) for i in range(len(line))] for line in words]
+        guessers = [GUESSERS.build(name, GUESSERS.config_class(name)()) for name in ("elasticsearch", "bm25")]
+        speeds = [rate(lambda g=g: [g.guess(prefixes, N_GUESSES) for prefixes in texts]) for g in guessers]
         yield "BM25: Elasticsearch, embedded", "steps/s", speeds[0], speeds[1]
 
 
 def workers(questions: Sequence[Question]) -> Pairs:
     """Yield source words per second of `sqa run` on all questions with one worker, and with one per processor."""
     parts = {"translator": {"name": "waitk", "model": MODEL, "k": K}, "guesser": "bm25", "buzzer": "mlp"}
-    words, speeds = sum(len(question.words) for question in questions), list[float]()
+    words, speeds = length(question.words for question in questions), list[float]()
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "run.yaml"
         config.write_text(yaml.safe_dump({"dataset": {"name": DATASET, "limit": len(questions)}, **parts}), "utf-8")
         for number in (1, usable()):
             options = ["--runs", f"{folder}/{number}", "--workers", str(number)]
             command = [sys.executable, "-m", "sqa", "run", str(config), *options]
-            speeds.append(rate(lambda: run(command, check=True, stdout=DEVNULL) and words))  # noqa: B023
+            speeds.append(rate(partial(run, command, check=True, stdout=DEVNULL), lambda _: words))
     yield f"whole run: 1 worker, {usable()} workers", "words/s", *speeds
 
 

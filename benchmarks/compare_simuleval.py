@@ -6,12 +6,12 @@ import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import yaml
 
-from benchmarks.measuring import MODEL, K, Pairs, rate, translator
+from benchmarks.measuring import MODEL, K, Pairs, length, rate, timed, translator
 from sqa.core import DataError, Question
 from sqa_services.simuleval.agent import quiet_imports
 
@@ -20,15 +20,8 @@ SENTENCES, WORDS, DELAY = 5_000, 25, 3  # size of the synthetic log, and its k
 METRICS = ("AL", "LAAL", "AP", "DAL", "ATD", "StartOffset", "EndOffset", "NumChunks", "RTF")
 
 
-class Written(NamedTuple):
-    """One sentence as SimulEval recorded it."""
-
-    words: list[str]
-    delays: list[int]
-
-
-def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
-    """Run an agent with SimulEval's SentenceLevelEvaluator, and return its output for each sentence."""
+def evaluate(agent: object, sources: Sequence[str]) -> list[tuple[list[str], list[int]]]:
+    """Run an agent with SimulEval's SentenceLevelEvaluator, and return the words and delays of each sentence."""
     with quiet_imports():
         from simuleval.data.dataloader import TextToTextDataloader
         from simuleval.evaluator import SentenceLevelEvaluator
@@ -37,7 +30,7 @@ def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
     args = Namespace(**switches, **kinds, start_index=0, end_index=-1)
     evaluator = SentenceLevelEvaluator(TextToTextDataloader(list(sources), [""] * len(sources)), {}, {}, args)
     evaluator(agent)
-    return [Written(instance.prediction_list, instance.delays) for instance in evaluator.instances.values()]
+    return [(instance.prediction_list, instance.delays) for instance in evaluator.instances.values()]
 
 
 def decoding(questions: Sequence[Question]) -> Pairs:
@@ -47,30 +40,22 @@ def decoding(questions: Sequence[Question]) -> Pairs:
     """
     with quiet_imports():
         from sqa_services.simuleval.translator_agent import TranslatorAgent
-    few, recorded = questions[:AGENT_QUESTIONS], list[Written]()
-    batch = list[list]()
+    few = questions[:AGENT_QUESTIONS]
+    sentences = [" ".join(sentence) for question in few for sentence in question.sentences]
     agent = TranslatorAgent(Namespace(translator=yaml.safe_dump({"name": "waitk", "model": MODEL, "k": K})))
     ours = translator("waitk", model=MODEL, k=K)
-    evaluate(agent, [" ".join(few[0].sentences[0])])  # warm up both
+    evaluate(agent, sentences[:1])  # warm up both
     ours.translate_batch(few[:1])
-
-    def through_agent() -> int:
-        recorded[:] = evaluate(agent, [" ".join(sentence) for question in few for sentence in question.sentences])
-        return sum(len(written.words) for written in recorded)
-
-    def batched() -> int:
-        batch[:] = ours.translate_batch(questions)
-        return sum(map(len, batch))
-
-    speeds = rate(through_agent), rate(batched)
+    plain, recorded = timed(lambda: evaluate(agent, sentences), lambda pairs: length(words for words, _ in pairs))
+    fast, batch = timed(lambda: ours.translate_batch(questions))
     expected = [
-        Written([e.token for e in emissions if e.sentence == i], [e.g for e in emissions if e.sentence == i])
+        ([e.token for e in emissions if e.sentence == i], [e.g for e in emissions if e.sentence == i])
         for question, emissions in zip(few, batch[: len(few)], strict=True)
         for i in range(len(question.sentences))
     ]
     if recorded != expected:
         raise DataError("SimulEval's agent and batched decoding give different words or delays; both must be equal")
-    yield "wait-k: SimulEval agent around our model, batched", "words/s", *speeds
+    yield "wait-k: SimulEval agent around our model, batched", "words/s", plain, fast
 
 
 def write_log(folder: Path) -> Path:
@@ -87,13 +72,13 @@ def write_log(folder: Path) -> Path:
 def latency(_: Sequence[Question]) -> Pairs:
     """Yield words per second of latency scoring; both are commands, with their start-up."""
 
-    def command(*arguments: str) -> int:
-        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
-        return SENTENCES * WORDS
+    def command(*arguments: str) -> float:
+        run = partial(subprocess.run, [sys.executable, *arguments], check=True, capture_output=True)
+        return rate(run, lambda _: SENTENCES * WORDS)
 
     with tempfile.TemporaryDirectory() as name:
         log = write_log(Path(name))
         options = ["--score-only", "--output", name, "--latency-metrics", *METRICS, "--no-progress-bar"]
-        theirs = rate(lambda: command("-W", "ignore", "-m", "simuleval.cli", *options))
-        ours = rate(lambda: command("-m", "sqa", "latency", str(log)))
+        theirs = command("-W", "ignore", "-m", "simuleval.cli", *options)
+        ours = command("-m", "sqa", "latency", str(log))
         yield "latency of a log: simuleval --score-only, sqa latency", "words/s", theirs, ours

@@ -6,16 +6,15 @@ per second of wait-k on both.  `--device cpu --questions 2` tests the program it
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from itertools import cycle, islice
 
-from sqa.core import TRANSLATORS, Emission, Question
-from sqa.data.datasets import available, load_questions
+from benchmarks.measuring import DATASET, MODEL, K, timed, translator
+from sqa.core import Emission, Question
+from sqa.data.datasets import load_questions
 from sqa.files import device_of
 
 SENTENCES, COMPARED = 12_000, 200  # number of sentences decoded on the GPU; number of questions decoded on both devices
-K = 6
 
 
 def main() -> int:
@@ -25,7 +24,7 @@ def main() -> int:
     parser.add_argument("--questions", type=int, default=COMPARED)
     arguments = parser.parse_args()
     device = device_of(arguments.device)
-    questions = many = load_questions("xqb-es" if available("xqb-es") else "mini-es")[: arguments.questions]
+    questions = many = load_questions(DATASET)[: arguments.questions]
     if device != "cpu":
         repeats = SENTENCES // sum(len(question.sentences) for question in questions) + 1
         many = list(islice(cycle(questions), repeats * len(questions)))
@@ -38,11 +37,9 @@ def main() -> int:
 
 def translated(questions: Sequence[Question], device: str) -> list[list[Emission]]:
     """Translate questions with the bundled Spanish model, print its speed, and return the emissions."""
-    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model="es-en", k=K, device=device))
-    translator.translate_batch(questions[:1])  # warm-up
-    began = time.perf_counter()
-    emissions: list[list[Emission]] = translator.translate_batch(questions)
-    speed = sum(map(len, emissions)) / (time.perf_counter() - began)
+    model = translator("waitk", model=MODEL, k=K, device=device)
+    model.translate_batch(questions[:1])  # warm-up
+    speed, emissions = timed(lambda: model.translate_batch(questions))
     print(f"wait-{K} on {device}, {len(questions)} questions: {speed:,.0f} words/s", flush=True)
     return emissions
 

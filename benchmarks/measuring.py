@@ -3,25 +3,38 @@
 import gc
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from sqa.core import TRANSLATORS
+from sqa.data.datasets import available
 
+T = TypeVar("T")
 Pair = tuple[str, str, float, float]  # (measurement, unit, rate of the plain way or other program, our rate)
 Pairs = Iterator[Pair]
+DATASET = "xqb-es" if available("xqb-es") else "mini-es"
 MODEL, K = "es-en", 6
 
 
-def rate(work: Callable[[], int], rounds: int = 1) -> float:
-    """Call `work`, which returns the units of work done, and return units per second of the fastest of `rounds`."""
+def length(rows: Any) -> int:
+    """Return the total length of the rows."""
+    return sum(map(len, rows))
+
+
+def timed(work: Callable[[], T], units: Callable[[T], int] = length, rounds: int = 1) -> tuple[float, T]:
+    """Call `work`, and return the `units` of its result per second, of the fastest of `rounds`, and its last result."""
     gc.collect()
     gc.freeze()  # existing objects would slow down the collections during the measurement
     best = 0.0
     for _ in range(rounds):
         start = time.perf_counter()
         done = work()
-        best = max(best, done / (time.perf_counter() - start))
-    return best
+        best = max(best, units(done) / (time.perf_counter() - start))
+    return best, done
+
+
+def rate(work: Callable[[], T], units: Callable[[T], int] = length, rounds: int = 1) -> float:
+    """Return the first value of `timed`."""
+    return timed(work, units, rounds)[0]
 
 
 def translator(name: str, **options: Any) -> Any:

@@ -25,7 +25,7 @@ from buzzers.histories import Histories
 from buzzers.learnt import WIDTHS, standardise
 from sqa.core import Count, NotNegative, Positive, Whole, checked
 from sqa.files import Arithmetic, Device, Dtype, place
-from sqa.training.trainer import Trainer
+from sqa.training.trainer import Trainer, scale_of
 
 GRADIENT_NORM = 1.0  # maximum norm of the gradient
 Scale = tuple[np.ndarray, np.ndarray]  # mean and standard deviation, each of shape (d,)
@@ -104,10 +104,7 @@ def fit(
     """Train `make(features)` on `learnt` and return the network of the epoch with the most expected wins on `kept`."""
     torch.manual_seed(config.seed)
     width = WIDTHS[config.features]
-    rows = np.concatenate([history.rows[:, :width] for history in learnt])
-    mean, deviation = rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64)
-    deviation[deviation < 1e-6] = 1.0  # a constant feature carries no information
-    scale = (mean.astype(np.float32), deviation.astype(np.float32))
+    scale = scale_of(np.concatenate([history.rows[:, :width] for history in learnt]))
     device = place(config).device
     network = make(width).to(device)
     optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)

@@ -20,6 +20,7 @@ buzzers/learnt.py applies the fit.
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -50,24 +51,22 @@ def calibration_of(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
     logit.  `logits` are finite, `right` is boolean; both have shape (n,), n >= 1.
     """
     order = np.argsort(logits, kind="stable")
-    pools: list[list[float]] = []  # [steps, sum of logits, right steps]
+    pools: list[np.ndarray] = []  # [steps, sum of logits, right steps]
     for part in np.array_split(order, min(KNOTS, len(order))):
-        pools.append([len(part), float(logits[part].sum(dtype=np.float64)), float(right[part].sum())])
-        while len(pools) > 1 and (_chance(pools[-1]) <= _chance(pools[-2]) or _mean(pools[-1]) <= _mean(pools[-2])):
-            last = pools.pop()
-            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
-    at = np.array([_mean(pool) for pool in pools])
-    chance = np.array([_chance(pool) for pool in pools])
+        pools.append(np.array([len(part), logits[part].sum(dtype=np.float64), right[part].sum()]))
+        while len(pools) > 1 and (np.diff(_means(pools[-2:])) <= 0).any():
+            pools[-2:] = [pools[-2] + pools[-1]]
+    at, chance = _means(pools)
     return np.stack([at, np.log(chance / (1 - chance)) - SLOPE * at]).astype(np.float32)
 
 
-def _chance(pool: list[float]) -> float:
-    """Return the share of right steps, with half a right and half a wrong step added so that it is never 0 or 1."""
-    return (pool[2] + 0.5) / (pool[0] + 1)
+def _means(pools: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the mean logit and the share of right steps of each pool, an array of shape (2, k).
 
-
-def _mean(pool: list[float]) -> float:
-    return pool[1] / pool[0]
+    Half a right and half a wrong step are added, so that the share is never 0 or 1.
+    """
+    steps, total, right = np.transpose(pools)
+    return np.stack([total / steps, (right + 0.5) / (steps + 1)])
 
 
 KEPT_BACK = 8  # one in this many tossups is used for tuning

@@ -26,7 +26,7 @@ from guessers.training_texts import training_texts
 from sqa.core import Count, DataError, NotNegative, Positive, Share, Whole, checked, key
 from sqa.data.texts import Fold, Half, Tossup, corrupt, tossups_of, translations
 from sqa.files import Arithmetic, Device, Dtype, place, resolve_model
-from sqa.training.trainer import Trainer
+from sqa.training.trainer import Trainer, scale_of
 
 KEPT_BACK = 8  # one in this many texts is used to select the epoch
 
@@ -99,9 +99,7 @@ def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
     kept = lessons[::KEPT_BACK]
     torch.manual_seed(config.seed)
     seen = np.concatenate([lesson.rows for lesson in learnt])
-    mean, deviation = seen.mean(0, dtype=np.float64), seen.std(0, dtype=np.float64)
-    deviation[deviation < 1e-6] = 1.0  # constant columns carry no information
-    scale = (mean.astype(np.float32), deviation.astype(np.float32))
+    scale = scale_of(seen)
     network = nn.Sequential(nn.Linear(seen.shape[1], config.hidden), nn.ReLU(), nn.Linear(config.hidden, 1))
     device = place(config).device
     network.to(device)

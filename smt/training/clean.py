@@ -94,15 +94,18 @@ def refused_by(source: str, target: str, config: CleanConfig) -> str | None:
 
 def clean(pairs: Iterable[Pair], held_out: Iterable[str], config: CleanConfig, report: Report) -> Iterator[Pair]:
     """Yield the normalised pairs that pass every step except the alignment, in order."""
-    overlaps, repeated = Overlap(held_out, config.overlap_words), Duplicates()
+    overlaps, seen = Overlap(held_out, config.overlap_words), set[int]()
     for source, target, corpus in pairs:
         source, target = normalise(source), normalise(target)
         report.read[corpus] += 1
         step = refused_by(source, target, config)
         if step is None and (overlaps(source) or overlaps(target)):
             step = "overlap"
-        if step is None and repeated(source, target):
-            step = "duplicate"
+        if step is None:
+            letters = f"{_key(source)}\n{_key(target)}".encode()
+            hashed = int.from_bytes(blake2b(letters, digest_size=8).digest())
+            step = "duplicate" if hashed in seen else None
+            seen.add(hashed)
         if step is None:
             yield source, target, corpus
         else:
@@ -110,19 +113,8 @@ def clean(pairs: Iterable[Pair], held_out: Iterable[str], config: CleanConfig, r
 
 
 def _key(text: str) -> str:
+    """Return the letters and digits of a text, by which pairs and held-out sentences are compared."""
     return re.sub(rf"[^\w{marks(text)}]+", "", text.lower())
-
-
-class Duplicates:
-    """Detector of repeated pairs, which compares letters and digits."""
-
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
-
-    def __call__(self, source: str, target: str) -> bool:
-        size = len(self._seen)
-        self._seen.add(int.from_bytes(blake2b(f"{_key(source)}\n{_key(target)}".encode(), digest_size=8).digest()))
-        return len(self._seen) == size
 
 
 class Overlap:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -165,26 +166,21 @@ class Buckets:
     def __init__(self, lengths: np.ndarray, batch_pieces: int, seed: int) -> None:
         """Group sentences with `lengths` (N, sides) in pieces; a padded batch has at most `batch_pieces` per side."""
         self.lengths, self.batch_pieces, self.seed = lengths, batch_pieces, seed
-        self._epoch = -1
-        self._order: list[np.ndarray] = []
+        self.order = lru_cache(maxsize=1)(self._order)
         self._per_epoch = len(self.order(0))  # later epochs may have a batch or two more or less; `at` wraps around
 
-    def order(self, epoch: int) -> list[np.ndarray]:
+    def _order(self, epoch: int) -> list[np.ndarray]:
         """Return the sentence indices of each batch of an epoch."""
-        if epoch != self._epoch:
-            rng = np.random.default_rng((self.seed, epoch))
-            by_length = np.lexsort((rng.random(len(self.lengths)), *self.lengths.T))
-            batches: list[np.ndarray] = []
-            start, widest = 0, 0
-            for i, n in enumerate(by_length):
-                widest_now = max(widest, int(self.lengths[n].max()))
-                if i > start and widest_now * (i + 1 - start) > self.batch_pieces:
-                    batches.append(by_length[start:i])
-                    start, widest_now = i, int(self.lengths[n].max())
-                widest = widest_now
-            batches.append(by_length[start:])
-            self._epoch, self._order = epoch, [batches[i] for i in rng.permutation(len(batches))]
-        return self._order
+        rng = np.random.default_rng((self.seed, epoch))
+        by_length = np.lexsort((rng.random(len(self.lengths)), *self.lengths.T))
+        starts, widest = [0], 0
+        for i, length in enumerate(self.lengths[by_length].max(1).tolist()):
+            widest = max(widest, length)
+            if i > starts[-1] and widest * (i + 1 - starts[-1]) > self.batch_pieces:
+                starts.append(i)
+                widest = length
+        batches = np.split(by_length, starts[1:])
+        return [batches[i] for i in rng.permutation(len(batches))]
 
     def at(self, number: int) -> np.ndarray:
         """Return the sentences of batch `number`, counted from the start of training."""

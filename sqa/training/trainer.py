@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +32,8 @@ from torch import Tensor, nn
 from sqa.core import ConfigError, DataError, NotComputable, bar
 from sqa.files import check_weights
 from sqa.files.atomic import atomic
+
+Part = nn.Module | torch.optim.Optimizer | torch.optim.lr_scheduler.LRScheduler  # part of a checkpoint
 
 
 class Checkpoints:
@@ -99,14 +101,6 @@ def _content(path: Path) -> dict[str, Any]:
     except (RuntimeError, EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
         raise DataError(f"{path}: the checkpoint is damaged; remove it to start again") from error
     return content
-
-
-class Part(Protocol):
-    """A part of a checkpoint, such as a module, an optimiser or a schedule."""
-
-    def state_dict(self) -> dict[str, Any]: ...
-
-    def load_state_dict(self, state_dict: Any) -> Any: ...
 
 
 class Trainer:
@@ -221,6 +215,16 @@ class Trainer:
         if "best" in kept:
             self.best, (self.stale, self.best_score, self._before) = kept["best"], kept["counts"]
         return True
+
+
+def scale_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of each column of `rows` (n, d), float32 of shape (d,).
+
+    A constant column, which carries no information, has the deviation 1.
+    """
+    mean, deviation = rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64)
+    deviation[deviation < 1e-6] = 1.0
+    return mean.astype(np.float32), deviation.astype(np.float32)
 
 
 @contextmanager
