@@ -1,4 +1,4 @@
-"""Compare a GPU with the CPU within minutes: `python benchmarks/gpu.py [--device cuda]`.
+"""Compare a GPU with the CPU within minutes: `python -m benchmarks.gpu [--device cuda]`.
 
 In float32, wait-k must produce the same words and g(j) on both devices; otherwise the exit code is 1.  Prints the words
 per second of wait-k on both.  `--device cpu --questions 2` tests the program itself.

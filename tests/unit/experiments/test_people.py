@@ -1,9 +1,9 @@
-"""Agreement with people and the price of delay, on planted data."""
+"""Agreement with people, on planted data."""
 
 import numpy as np
 import pytest
 
-from experiments.studies import agreement, price_of_delay
+from experiments.studies import agreement
 from sqa.core import Mean, means
 
 
@@ -39,25 +39,3 @@ def test_sentences_without_facts_are_ties():
     facts = np.array([[[1.0, 1.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 0.0]]])
     told, right = (table.sum(axis=0).tolist() for _, table in agreement.concordance(human, Mean("facts"), facts))
     assert told == [1, 2] and right == [1, 1]
-
-
-@pytest.mark.parametrize("price", [-0.3, 0.0, 0.2])
-def test_price_of_delay_is_recovered_at_equal_quality(price):
-    rng = np.random.default_rng(0)
-    rated = [{"comet": str(rng.normal()), "annotator": str(n % 3), "doc": str(n % 5)} for n in range(600)]
-    regimes = rng.integers(0, 3, 600).astype(float)
-    quality = np.array([float(row["comet"]) for row in rated]) + regimes  # waiting improves the text
-    rated = [{**row, "comet": str(value)} for row, value in zip(rated, quality, strict=True)]
-    ratings = price * regimes + 0.5 * quality + np.array([int(row["annotator"]) for row in rated])
-    controls = price_of_delay.design(rated, ("comet", "annotator", "doc"))
-    assert price_of_delay.slopes(regimes[None], ratings, controls, np.ones(600))[0] == pytest.approx(price, abs=1e-9)
-
-
-def test_p_is_small_only_if_ratings_change_with_the_regime():
-    rng = np.random.default_rng(3)
-    regimes, constant = rng.integers(0, 3, 300).astype(float), np.ones((300, 1))
-    exchanged, noise = np.stack([rng.permutation(regimes) for _ in range(200)]), rng.normal(size=300)
-    assert price_of_delay.p_of(regimes, exchanged, regimes + noise, constant) == pytest.approx(1 / 201)
-    assert price_of_delay.p_of(regimes, exchanged, -regimes + noise, constant) == pytest.approx(1 / 201)
-    assert price_of_delay.p_of(regimes, exchanged, noise, constant) > 0.05
-    assert price_of_delay.p_of(regimes, 2 - regimes[None], regimes + noise, constant) == 1  # two-sided

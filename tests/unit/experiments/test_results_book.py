@@ -122,6 +122,7 @@ def test_every_archived_ledger_names_the_commit_of_its_code():
     assert len(archived) > 20 and {pages.ledger_of(item.name).made_by for item in archived} == {
         "12c84463",
         "96eb0e41",
+        "71c4cddf",
     }
     assert all(block(pages.ledger_of(item.name))[2:] for item in archived for block in item.blocks.values())
 
