@@ -37,10 +37,10 @@ def run(
     from sqa.files import Store
     from sqa.pipeline import engine
 
-    def ahead(work: Any, given: bool, progress: bool) -> None:
+    def ahead(work: Any, progress: bool) -> None:
         from sqa.pipeline import make_ahead
 
-        make_ahead(work, given, progress, workers)
+        make_ahead(work, progress, workers)
 
     loaded = _load(config, overrides, limit)
     result = engine.run(loaded, Store(runs), until=until, ahead=None if workers == 1 else ahead)
