@@ -19,7 +19,7 @@ from sqa.pipeline import ComparisonRow, RunFolder, paired, saving
 from sqa.pipeline import folder as runs
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
 from sqa.pipeline.engine import ANSWERED
-from sqa.results import Row, Table
+from sqa.results import Frame, Row, Table
 
 # the part of a model's path that names a training: runs/smt/NAME/k3-seed0/model
 _TRAINING = re.compile(r"(k(\d+|full)-)?seed-?\d+")
@@ -33,12 +33,20 @@ class Gap(NamedTuple):
     why: str
 
 
-def over_trainings(cell: tuple[str, ...], rows: Sequence[Row]) -> Row:
-    """Return the row of a system from the rows of its trainings, whose number is appended to its cell.
+def over_trainings(columns: Sequence[str], rows: Iterable[Row]) -> Frame:
+    """Return a frame with a row for each cell and metric: the mean over the rows with them, one for each training.
 
-    The value is the mean over trainings, and the interval is one standard deviation (n - 1) on either side.
+    The interval is one standard deviation (n - 1) on either side; a single row keeps its own.  The column "trainings"
+    follows `columns`.
     """
-    cell = (*cell, str(len(rows)))
+    systems: dict[tuple[str, ...], dict[str, list[Row]]] = {}
+    for row in rows:
+        systems.setdefault(row.cell, {}).setdefault(row.metric, []).append(row)
+    return Frame((*columns, "trainings"), [_mean(each) for of in systems.values() for each in of.values()])
+
+
+def _mean(rows: Sequence[Row]) -> Row:
+    cell = (*rows[0].cell, str(len(rows)))
     if len(rows) == 1:
         return replace(rows[0], cell=cell)
     values = [row.value for row in rows]
