@@ -43,7 +43,6 @@ from sqa.pipeline.config import ComponentConfig, DatasetConfig, QualityConfig, R
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
-    from sqa.results import Frame
 
 
 BLOCK_SIZE = 64  # questions per block
@@ -111,10 +110,6 @@ class Parts:
             self._datasets[config] = questions, dataset_fingerprint(questions)
         return self._datasets[config]
 
-    def whole(self, config: DatasetConfig) -> Callable[[], Sequence[Question]] | None:
-        """Return a loader of the data set without its limit; None if it has no limit."""
-        return None if config.limit is None else lambda: self.questions(replace(config, limit=None))
-
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
         """Return the component of a config.  Raises ConfigError if it lacks a method that its kind requires."""
         return self.components.get(f"{registry.kind} {config!r}", lambda: with_code(_component, registry, config))
@@ -151,14 +146,11 @@ def _quality(config: QualityConfig) -> Any:
 
 
 def check_questions(
-    config: ComponentConfig,
-    translator: Any,
-    questions: Sequence[Question],
-    whole: Callable[[], Sequence[Question]] | None = None,
+    config: ComponentConfig, translator: Any, questions: Sequence[Question], whole: Callable[[], Sequence[Question]]
 ) -> None:
     """Raise ConfigError or DataError if the questions do not fit the translator's language or file.
 
-    `whole` loads the full data set, which starts with `questions`.  The translator's file may cover more of that set.
+    `whole` returns the full data set, which starts with `questions`.  The translator's file may cover more of that set.
     """
     if isinstance(translator, contracts.KnowsLanguages) and not config.other_languages:
         from sqa.pipeline.usage import check_languages
@@ -168,8 +160,6 @@ def check_questions(
         try:
             translator.check(questions)
         except DataError as error:
-            if whole is None:
-                raise
             dataset = whole()
             for n in range(len(questions) + 1, len(dataset) + 1):
                 with suppress(DataError):
@@ -251,13 +241,6 @@ class RunResult:
         from sqa.pipeline.usage import unanswered
 
         return 0, unanswered(buzzes)
-
-    @cached_property
-    def report(self) -> Frame:
-        """The rows of the run's report, see `sqa.pipeline.saving.report`."""
-        from sqa.pipeline import saving
-
-        return saving.report(self)
 
     @cached_property
     def refusals(self) -> dict[str, str]:
@@ -356,7 +339,11 @@ class Work:
         self.of_traces = [metric for metric in self.metrics if not isinstance(metric, contracts.TextMetric)]
         wanted = STAGES[: STAGES.index(until) + 1]
         translator = parts.component(TRANSLATORS, config.translator)
-        check_questions(config.translator, translator, self.questions, None if given else parts.whole(config.dataset))
+
+        def whole() -> Sequence[Question]:
+            return self.questions if given else parts.questions(replace(config.dataset, limit=None))
+
+        check_questions(config.translator, translator, self.questions, whole)
         upstream: tuple[str, ...] = ()
         for name, (part, registry) in COMPONENTS.items():
             if name in wanted and (component := getattr(config, part)) is not None:

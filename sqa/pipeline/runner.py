@@ -27,7 +27,7 @@ from sqa.pipeline.config import RunConfig, to_mapping
 from sqa.pipeline.engine import BLOCK_SIZE, FEW, Parts, Recent, Work, run
 from sqa.pipeline.folder import RunFolder, read
 from sqa.pipeline.pool import Call, Processes, in_process, results
-from sqa.pipeline.saving import CONFIG, REPORT, SUMMARY, pack, unpack
+from sqa.pipeline.saving import pack, unpack
 from sqa.pipeline.scheduler import current
 
 COMPONENTS = 24  # components cached per process: models of current runs only
@@ -66,13 +66,13 @@ class Workshop:
         have all blocks.  Runs with text metrics are always recomputed, because stage keys do not include the models of
         these metrics.
         """
-        if config.quality or not all((folder / name).is_file() for name in (CONFIG, SUMMARY, REPORT)):
+        if config.quality:
             return None
         try:
             saved = read(folder)
             if not saved.counts or saved.config != config:
                 return None
-        except (ConfigError, DataError):  # damaged: write it again
+        except (ConfigError, DataError):  # missing or damaged: write it again
             return None
         work = self.work(config)
         if work.of_texts or saved.stages != {name: stage.key for name, stage in work.stages.items()}:

@@ -41,7 +41,7 @@ def done(tmp_path: Path, parts: Parts | None = None, n: int = 6, **changes: obje
 
 
 def rows_of(result: RunResult) -> dict[str, Row]:
-    return {row.metric: row for row in result.report.rows}
+    return {row.metric: row for row in saving.report(result).rows}
 
 
 @pytest.fixture(autouse=True)
