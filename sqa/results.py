@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import astuple, dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqa.core import DataError
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from sqa.core import Comparison, Interval
 
+A = TypeVar("A")
+B = TypeVar("B")
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # columns of a row, after those of its cell
 DIGITS = 6  # decimal places of a number in a table
 NOTHING = "n/a"  # text shown for a missing number
@@ -348,6 +350,14 @@ class Table:
         """Return, for each column, whether it holds only numbers and missing numbers."""
         columns = [[row[i] for row in self.rows if defined(row[i]) is not None] for i in range(len(self.header))]
         return [bool(cells) and all(isinstance(cell, Real) for cell in cells) for cells in columns]
+
+
+def grouped(pairs: Iterable[tuple[A, B]]) -> dict[A, list[B]]:
+    """Return the second members of pairs by the first one, both in order of appearance."""
+    groups: dict[A, list[B]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def frames() -> Any:

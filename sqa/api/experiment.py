@@ -341,15 +341,8 @@ class Results(tuple[Result, ...]):
         run.  The value of any other system is the mean over its trainings, and its interval is one standard deviation
         (n - 1) on either side.
         """
-        systems: dict[tuple[str, ...], list[Result]] = {}
-        for result in self:
-            cell = result.cell
-            systems.setdefault((cell.dataset, cell.family, str(cell.k), cell.contestant), []).append(result)
-        rows = []
-        for key, runs in systems.items():
-            for name in dict.fromkeys(name for run in runs for name in run.rows):
-                rows.append(over_trainings(key, [run.rows[name] for run in runs if name in run.rows]))
-        return Frame((*COLUMNS, "trainings"), tuple(rows))
+        measured = [(replace(result.cell, seed=None).key, row) for result in self for row in result.rows.values()]
+        return over_trainings(COLUMNS, (replace(row, cell=key) for key, row in measured))
 
     def __repr__(self) -> str:
         return repr(self._shown())

@@ -205,14 +205,12 @@ def latency(
         speech = None if source == "auto" else source == "speech"
         texts = TextOptions(references, sources, speech)
         return options.call("sqa.questions.facts_log:main", log, pair, texts, as_json)
-    from sqa.metrics.latency_log import LogOptions, main
+    from sqa.metrics.latency_log import LogOptions, Segments, main, resegmented
 
     chosen = convention or ("omnisteval" if segments else "simuleval-1.1")
     reading = LogOptions(chosen, unit, source, end, references, use_ref_len, computation_aware, strict)
     if segments is None:
         return main(log, reading, as_json)
-    from sqa.metrics.latency_log import Segments, resegmented
-
     cut = Segments(segments, references, language, unit == "char", computing == "increment")
     with resegmented(log, cut) as path:
         name = f"segments of {log}"

@@ -37,10 +37,10 @@ def run(
     from sqa.files import Store
     from sqa.pipeline import engine
 
-    def ahead(work: Any, given: bool, progress: bool) -> None:
+    def ahead(work: Any, progress: bool) -> None:
         from sqa.pipeline import make_ahead
 
-        make_ahead(work, given, progress, workers)
+        make_ahead(work, progress, workers)
 
     loaded = _load(config, overrides, limit)
     result = engine.run(loaded, Store(runs), until=until, ahead=None if workers == 1 else ahead)
@@ -83,7 +83,8 @@ def _finish(result: RunResult, runs: Path) -> None:
     from sqa.pipeline import saving
 
     before = saving.stages_of(runs / result.config.name)
-    folder = saving.save(result, runs)
+    rows = saving.report(result)
+    folder = saving.save(result, runs, rows)
     changed = [name for name, key in result.keys.items() if before.get(name, key) != key]
     if changed:
         say(f"{folder}: replaces a run with another {changed[0]} stage")
@@ -92,7 +93,7 @@ def _finish(result: RunResult, runs: Path) -> None:
     say(*([f"no question is answered: {why}"] if why else []))
     answered = f"answered {n} of " if result.answered else ""
     say(f"{answered}{len(result.questions)} questions; report in {folder / saving.REPORT}")
-    show(saving.report(result).table())
+    show(rows.table())
 
 
 def _show_stages(result: RunResult) -> None:

@@ -71,8 +71,12 @@ def _loader(name: str) -> Loader:
         return partial(_own_questions, path)
     if records.suffix(path) in (".json", ".jsonl", ".csv", ".tsv"):
         raise DataError(f"{shown}: this file of questions does not exist; {SOUGHT}")
-    known = f"{did_you_mean(shown, _SETS)}; known: {', '.join(_SETS)}, or a .json or .jsonl file"
-    raise ConfigError(f"dataset.name: {shown!r} is not a question set{known}")
+    raise ConfigError(f"dataset.{unknown(shown)}")
+
+
+def unknown(name: str) -> str:
+    """Return the problem of a name that is neither that of a question set nor of a file."""
+    return f"name: unknown question set {name!r}{did_you_mean(name, _SETS)}; known: {', '.join(_SETS)}, or a file"
 
 
 def _path_of(name: str) -> Path:

@@ -12,7 +12,6 @@ kinds of findings are not MQM categories.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -22,6 +21,7 @@ from sqa.diagnose.findings import AUTO, findings_of
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding
 from sqa.metrics.measure import sentence_references
 from sqa.pipeline import RunFolder
+from sqa.results import grouped
 
 KINDS = ("hallucination", "omission")  # a drop has no span, because its word may be right
 INFO = {"assignment": "task-based", "protocol": "ESA"}
@@ -29,9 +29,8 @@ INFO = {"assignment": "task-based", "protocol": "ESA"}
 
 def campaign(run: RunFolder, detector: str = AUTO) -> str:
     """Return the campaign of a run as JSON; raises ConfigError if no guesser ran."""
-    findings = defaultdict(list)
-    for finding in findings_of(run, kinds=KINDS, detector=detector):  # worst first
-        findings[finding.question, finding.sentence].append(finding)
+    worst_first = findings_of(run, kinds=KINDS, detector=detector)
+    findings = grouped(((finding.question, finding.sentence), finding) for finding in worst_first)
     documents = [items(trace, run.folder.name, findings) for trace in run.traces]
     return json.dumps({"info": INFO, "campaign_id": run.folder.name, "data": [documents]}, ensure_ascii=False)
 

@@ -44,12 +44,9 @@ class DatasetConfig:
     limit: Annotated[Count | None, "maximum number of questions, from the start; null = all"] = None
 
     def problems(self) -> list[str]:
-        from sqa.data.datasets import question_sets
+        from sqa.data.datasets import question_sets, unknown
 
-        if self.name in question_sets() or Path(self.name).suffix:
-            return []
-        near, names = did_you_mean(self.name, question_sets()), ", ".join(question_sets())
-        return [f"name: unknown question set {self.name!r}{near}; known: {names}, or a file"]
+        return [] if self.name in question_sets() or Path(self.name).suffix else [unknown(self.name)]
 
 
 @dataclass(frozen=True, slots=True)

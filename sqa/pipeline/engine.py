@@ -57,62 +57,72 @@ VERSION = 1  # version of the stages; raise it when the rows of a component chan
 
 EMPTY_QUESTIONS, EMPTY_SENTENCES, _, ANSWERED = metric_names.PRINTED  # counts printed in addition to the metrics
 Tick = Callable[[int], object]  # called with the number of questions just completed
-Ahead = Callable[["Work", bool, bool], None]
+Ahead = Callable[["Work", bool], None]
+Given = tuple[list[Question], str]  # questions and their fingerprint
 
 
 # --------------------------------------------------------------------------------------------- questions and components
 
 
-class Parts:
-    """Questions and components, each loaded once and shared by all runs with the same Parts.
+class Recent:
+    """Cache of the most recently used values, each with the user-defined code that it was built from.
 
-    `keep`: number of most recently used components to keep; None = all.  A component is rebuilt if its code was
-    edited.
+    `keep`: number of values to keep; None = all.  A value is rebuilt if its code was edited.
     """
 
     def __init__(self, keep: int | None = None) -> None:
-        self._components: dict[str, tuple[Any, tuple[Code, ...]]] = {}
+        self._values: dict[str, tuple[Any, Sequence[Code]]] = {}
         self._keep = keep
-        self._datasets: dict[DatasetConfig, tuple[list[Question], str]] = {}
+
+    def get(self, identity: str, build: Callable[[], tuple[Any, Sequence[Code]]]) -> Any:
+        """Return a value from the cache, marked as last used; build it if it is missing or its code has changed."""
+        entry = self._values.pop(identity, None)
+        if entry is None or not all(code.current() for code in entry[1]):
+            entry = build()
+        self._values[identity] = entry
+        while self._keep is not None and len(self._values) > self._keep:
+            del self._values[next(iter(self._values))]
+        return entry[0]
+
+    def codes(self, value: object) -> Sequence[Code]:
+        """Return the user-defined code of a value; () if it has none."""
+        return next((codes for built, codes in self._values.values() if built is value), ())
+
+
+class Parts:
+    """Questions and components, each loaded once and shared by all runs with the same Parts.
+
+    `keep`: number of most recently used components to keep; None = all.
+    """
+
+    def __init__(self, keep: int | None = None) -> None:
+        self.components = Recent(keep)
+        self._datasets: dict[DatasetConfig, Given] = {}
 
     def questions(self, config: DatasetConfig) -> list[Question]:
         """Return the questions of a data set."""
         return self.dataset(config)[0]
 
-    def dataset(self, config: DatasetConfig) -> tuple[list[Question], str]:
+    def dataset(self, config: DatasetConfig) -> Given:
         """Return the questions of a data set and their fingerprint."""
         if config not in self._datasets:
             questions = load_questions(config.name, config.limit)
             self._datasets[config] = questions, dataset_fingerprint(questions)
         return self._datasets[config]
 
-    def whole(self, config: DatasetConfig) -> Callable[[], Sequence[Question]] | None:
-        """Return a loader of the data set without its limit; None if it has no limit."""
-        return None if config.limit is None else lambda: self.questions(replace(config, limit=None))
-
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
         """Return the component of a config.  Raises ConfigError if it lacks a method that its kind requires."""
-        identity = f"{registry.kind} {config!r}"
-        return self._built(identity, lambda: _component(registry, config))
+        return self.components.get(f"{registry.kind} {config!r}", lambda: with_code(_component, registry, config))
 
     def quality(self, config: QualityConfig) -> Any:
         """Return the metric of a `quality:` entry; a `not_computed` metric with the reason if it is unavailable."""
-        return self._built(f"quality {config!r}", lambda: _quality(config))
+        return self.components.get(f"quality {config!r}", lambda: with_code(_quality, config))
 
-    def codes(self, component: object) -> tuple[Code, ...]:
-        """Return the user-defined code of a component; () if it has none."""
-        return next((codes for built, codes in self._components.values() if built is component), ())
 
-    def _built(self, identity: str, build: Callable[[], Any]) -> Any:
-        """Return a component from the cache, marked as last used; build it if it is missing or its code has changed."""
-        entry = self._components.pop(identity, None)
-        if entry is None or not all(code.current() for code in entry[1]):
-            before = len(BUILT)
-            entry = build(), tuple(BUILT[before:])
-        self._components[identity] = entry
-        while self._keep is not None and len(self._components) > self._keep:
-            del self._components[next(iter(self._components))]
-        return entry[0]
+def with_code(build: Callable[..., Any], *arguments: object) -> tuple[Any, list[Code]]:
+    """Return the result of `build`, and the user-defined code that was imported for it."""
+    before = len(BUILT)
+    return build(*arguments), BUILT[before:]
 
 
 def _component(registry: Registry, config: ComponentConfig) -> Any:
@@ -136,14 +146,11 @@ def _quality(config: QualityConfig) -> Any:
 
 
 def check_questions(
-    config: ComponentConfig,
-    translator: Any,
-    questions: Sequence[Question],
-    whole: Callable[[], Sequence[Question]] | None = None,
+    config: ComponentConfig, translator: Any, questions: Sequence[Question], whole: Callable[[], Sequence[Question]]
 ) -> None:
     """Raise ConfigError or DataError if the questions do not fit the translator's language or file.
 
-    `whole` loads the full data set, which starts with `questions`.  The translator's file may cover more of that set.
+    `whole` returns the full data set, which starts with `questions`.  The translator's file may cover more of that set.
     """
     if isinstance(translator, contracts.KnowsLanguages) and not config.other_languages:
         from sqa.pipeline.usage import check_languages
@@ -153,8 +160,6 @@ def check_questions(
         try:
             translator.check(questions)
         except DataError as error:
-            if whole is None:
-                raise
             dataset = whole()
             for n in range(len(questions) + 1, len(dataset) + 1):
                 with suppress(DataError):
@@ -173,7 +178,7 @@ def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) 
 # ------------------------------------------------------------------------------------------------------------------ run
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RunResult:
     """The result of a run: traces, read on demand, and additive statistics of the metrics."""
 
@@ -263,14 +268,12 @@ def run(
     Runs with the same `parts` share models and questions.  `questions` replace those of `config.dataset`.  Progress is
     printed on stderr.  For more than FEW questions, `ahead` first computes missing blocks in other processes.
     """
-    parts, given = parts or Parts(), questions is not None
-    whole = parts.whole(config.dataset) if questions is None else None
-    questions = parts.questions(config.dataset) if questions is None else list(questions)
+    given = None if questions is None else (list(questions), dataset_fingerprint(questions))
     for stage, kind, component in (("guess", "guesser", config.guesser), ("buzz", "buzzer", config.buzzer)):
         if until == stage and component is None:
             raise ConfigError(f"{config.name}: names no {kind} to run")
-    work = Work(config, store, parts, questions, dataset_fingerprint(questions), until, whole)
-    store.keep(questions)
+    work = Work(config, store, parts or Parts(), given, until)
+    store.keep(work.questions)
     mismatch = ""
     if "buzz" in work.stages:
         trained = getattr(work.built["buzz"], "trained_for", None)
@@ -280,13 +283,13 @@ def run(
             mismatch = other_guesser(config, trained)
             print(f"sqa: {mismatch}", file=sys.stderr)
     made = {name: len(store.missing(stage, len(work.blocks))) for name, stage in work.stages.items()}
-    if ahead and len(questions) > FEW:
-        ahead(work, given, progress)
+    if ahead and len(work.questions) > FEW:
+        ahead(work, progress)
     for name in work.stages:
         _whole_stage(work, name, progress)
-    unknown = _unknown_pages(work.built["guess"], questions) if "guess" in work.stages else None
+    unknown = _unknown_pages(work.built["guess"], work.questions) if "guess" in work.stages else None
     metrics, texts = _score_texts(work, progress) if "score" in work.stages else (work.metrics, {})
-    return RunResult(config, questions, work.stages, store, metrics, unknown, made, texts, mismatch)
+    return RunResult(config, work.questions, work.stages, store, metrics, unknown, made, texts, mismatch)
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> None:
@@ -318,44 +321,38 @@ def _score_texts(work: Work, progress: bool) -> tuple[list[contracts.BuiltMetric
 class Work:
     """The stages of a run on its questions, and the computation of their blocks.
 
-    The constructor builds the components and checks the questions; `whole` is as in `check_questions`.
+    The constructor builds the components and checks the questions; `given` questions replace those of the data set.
     """
 
     def __init__(
-        self,
-        config: RunConfig,
-        store: Store,
-        parts: Parts,
-        questions: list[Question],
-        dataset: str,
-        until: str = "score",
-        whole: Callable[[], Sequence[Question]] | None = None,
+        self, config: RunConfig, store: Store, parts: Parts, given: Given | None = None, until: str = "score"
     ) -> None:
-        self.config, self.store, self.parts, self.questions, self.until = config, store, parts, questions, until
-        self.blocks = blocks_of(questions, BLOCK_SIZE)
+        self.config, self.store, self.parts, self.until = config, store, parts, until
+        self.questions, dataset = given or parts.dataset(config.dataset)
+        self.given = given and dataset  # fingerprint of given questions
+        self.blocks = blocks_of(self.questions, BLOCK_SIZE)
         self.stages: dict[str, Stage] = {}  # in the order of STAGES
-        self.codes: dict[str, Sequence[Code]] = {}  # stage -> user-defined code
         self.built: dict[str, Any] = {}  # stage -> component, shared by all blocks
-        before = len(BUILT)
-        self.metrics = metric_names.build(config.metrics)
-        of_metrics = BUILT[before:]
+        self.metrics, codes = with_code(metric_names.build, config.metrics)
+        self.codes = list(codes)  # user-defined code of all stages
         self.of_texts = [metric for metric in self.metrics if isinstance(metric, contracts.TextMetric)]
         self.of_traces = [metric for metric in self.metrics if not isinstance(metric, contracts.TextMetric)]
         wanted = STAGES[: STAGES.index(until) + 1]
         translator = parts.component(TRANSLATORS, config.translator)
-        check_questions(config.translator, translator, questions, whole)
+
+        def whole() -> Sequence[Question]:
+            return self.questions if given else parts.questions(replace(config.dataset, limit=None))
+
+        check_questions(config.translator, translator, self.questions, whole)
         upstream: tuple[str, ...] = ()
         for name, (part, registry) in COMPONENTS.items():
             if name in wanted and (component := getattr(config, part)) is not None:
                 built = self.built[name] = parts.component(registry, component)
-                stage = stage_of(name, registry, component, built, upstream, dataset)
-                self.stages[name], self.codes[name] = stage, parts.codes(built)
+                self.stages[name] = stage_of(name, registry, component, built, upstream, dataset)
+                self.codes += parts.components.codes(built)
                 upstream = (self.stages[name].key,)
         if "score" in wanted:
-            self.stages["score"], self.codes["score"] = (
-                stage_of_scores(self.of_traces, self.stages, dataset),
-                of_metrics,
-            )
+            self.stages["score"] = stage_of_scores(self.of_traces, self.stages, dataset)
 
     def traces(self, *names: str) -> Traces:
         """Return the traces with the results of the named stages (default: translate, guess and buzz)."""

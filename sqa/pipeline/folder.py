@@ -139,16 +139,15 @@ def read(folder: Path) -> RunFolder:
     config = run_in(data[CONFIG], str(folder / CONFIG), folder)
     scores = scores_rows(read_table(folder / STATS, SCORES, stamp(summary.dataset), lambda path: data[path.name]))
     report = _report(folder / REPORT, data[REPORT])
-    refusals = summary.refusals
-    signatures = {name: signature for name, signature in summary.signatures.items() if name not in refusals}
+    signatures = {name: signature for name, signature in summary.signatures.items() if name not in summary.refusals}
     lacking = sorted(name for name in signatures if not all(name in row for row in scores.values()))
     if lacking:
         problem = f"{STATS} has no statistics of {lacking[0]!r:.80}"
         raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     rows = {name: [row[name].stats for row in scores.values()] for name in signatures}
     stats = {name: np.array(row, dtype=np.float64) for name, row in rows.items()}
-    whole = (folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages)
-    return RunFolder(*whole, summary.settings, report)
+    about = (summary.refusals, summary.stages, summary.settings)
+    return RunFolder(folder, config, summary.dataset, signatures, stats, tuple(scores), *about, report)
 
 
 def _bytes_of(path: Path, digests: Mapping[str, str]) -> bytes:

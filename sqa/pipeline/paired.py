@@ -61,15 +61,7 @@ def compare(
     NotComputable if no metric is left.
     """
     check_same_questions([a, b])
-    notes, names = [], []
-    for name in wanted or dict.fromkeys([*a.signatures, *b.signatures]):
-        if name not in a.signatures or name not in b.signatures:
-            lacking = b if name in a.signatures else a
-            notes.append(f"{name}: left out, {lacking.folder} has no value for it")
-        elif a.signatures[name] != b.signatures[name]:
-            notes.append(f"{name}: left out, signatures differ{_difference(a.signatures[name], b.signatures[name])}")
-        else:
-            names.append(name)
+    names, notes = common_metrics([a, b], wanted)
     comparable = []
     for metric in metrics_of(names, a):
         try:
@@ -116,6 +108,8 @@ def compare_over(
     taken = [LEVELS.get(level) or partial(_pop, level) for level in levels if level != QUESTIONS]
     systems: dict[str, dict[tuple[str, ...], RunFolder]] = {}
     check_same_questions(given)
+    if problems := unknown_metrics("--metric", wanted, given):
+        raise ConfigError(problems)
     for run, parts in zip(given, parts_of, strict=True):
         member = tuple(repr(take(parts)) for take in taken)
         systems.setdefault(repr(parts), {})[member] = run
@@ -124,9 +118,8 @@ def compare_over(
         sizes = " and ".join(str(len(runs)) for runs in systems.values())
         raise ConfigError(f"--over {over}: expected exactly two systems with all their members, got {sizes} members")
     same = [a == b for a, b in zip(*members, strict=True)]
-    names = [m for m in wanted or given[0].signatures if len({run.signatures.get(m) for run in given}) == 1]
     rows = []
-    for metric in metrics_of(names, given[0]):
+    for metric in metrics_of(common_metrics(given, wanted)[0], given[0]):
         a, b = (
             np.array([runs[each].stats[metric.name] for each in product(*of)])
             for runs, of in zip(systems.values(), members, strict=True)
@@ -150,11 +143,26 @@ def _pop(key: str, parts: dict[str, Any]) -> Any:
     return (parts.get(part) or {}).pop(name, None)
 
 
-def _difference(a: str, b: str) -> str:
-    """Return a text with the parts that only one of two signatures has, and both signatures in full."""
-    first, second = a.split("|"), b.split("|")
-    only = ([part for part in first if part not in second], [part for part in second if part not in first])
-    return f" ({' and '.join('|'.join(parts) or 'nothing there' for parts in only)}): {a} and {b}"
+def common_metrics(runs: Sequence[RunFolder], wanted: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """Return metrics (default: all) that all runs have with one signature, and a note for each metric left out."""
+    names, notes = [], []
+    for name in wanted or dict.fromkeys(name for run in runs for name in run.signatures):
+        lacking = [str(run.folder) for run in runs if name not in run.signatures]
+        signatures = list(dict.fromkeys(run.signatures.get(name, "") for run in runs))
+        if lacking:
+            notes.append(f"{name}: left out, {', '.join(lacking)} has no value for it")
+        elif len(signatures) > 1:
+            notes.append(f"{name}: left out, signatures differ{_difference(signatures)}")
+        else:
+            names.append(name)
+    return names, notes
+
+
+def _difference(signatures: Sequence[str]) -> str:
+    """Return a text with the parts that not every signature has, and the signatures in full."""
+    parts = [signature.split("|") for signature in signatures]
+    own = ([part for part in each if not all(part in other for other in parts)] for each in parts)
+    return f" ({' and '.join('|'.join(each) or 'nothing there' for each in own)}): {' and '.join(signatures)}"
 
 
 def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:

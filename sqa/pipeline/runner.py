@@ -17,16 +17,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from multiprocessing import current_process
 from pathlib import Path
+from typing import Any
 
 from sqa.core import ConfigError, DataError, Question, bar, usable
 from sqa.core.registry import model_size
 from sqa.core.types import ChecksTexts
-from sqa.files import Store, blocks_of, dataset_fingerprint, digest
+from sqa.files import Store, blocks_of, digest
 from sqa.pipeline.config import RunConfig, to_mapping
-from sqa.pipeline.engine import BLOCK_SIZE, FEW, Parts, Work, run
+from sqa.pipeline.engine import BLOCK_SIZE, FEW, Parts, Recent, Work, run
 from sqa.pipeline.folder import RunFolder, read
 from sqa.pipeline.pool import Call, Processes, in_process, results
-from sqa.pipeline.saving import CONFIG, REPORT, SUMMARY, pack, unpack
+from sqa.pipeline.saving import pack, unpack
 from sqa.pipeline.scheduler import current
 
 COMPONENTS = 24  # components cached per process: models of current runs only
@@ -40,7 +41,7 @@ class Workshop:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.parts = Parts(COMPONENTS)
-        self._works: dict[str, Work] = {}
+        self._works = Recent(WORKS)
 
     def questions(self, config: RunConfig, given: str | None = None) -> list[Question]:
         """Return the questions of a run; `given` is the fingerprint of those that replace `config.dataset`."""
@@ -49,15 +50,14 @@ class Workshop:
     def work(self, config: RunConfig, until: str = "score", given: str | None = None) -> Work:
         """Return the work of a run up to a stage, from the cache unless the user's code was edited."""
         identity = digest([until, given, to_mapping(config) | {"name": ""}])
-        work = self._works.pop(identity, None)
-        if work is None or not all(code.current() for codes in work.codes.values() for code in codes):
-            dataset = self.parts.dataset(config.dataset)[1] if given is None else given
-            whole = self.parts.whole(config.dataset) if given is None else None
-            work = Work(config, self.store, self.parts, self.questions(config, given), dataset, until, whole)
-        self._works[identity] = work  # moves it to the end as the most recently used
-        while len(self._works) > WORKS:
-            del self._works[next(iter(self._works))]
-        return work
+
+        def build() -> tuple[Work, Sequence[Any]]:
+            questions = None if given is None else (_given(self.store, given), given)
+            work = Work(config, self.store, self.parts, questions, until)
+            return work, work.codes
+
+        made: Work = self._works.get(identity, build)
+        return made
 
     def finished(self, config: RunConfig, folder: Path) -> RunFolder | None:
         """Return a run's folder if `save` would write the same files; return None if the run must be computed.
@@ -66,13 +66,13 @@ class Workshop:
         have all blocks.  Runs with text metrics are always recomputed, because stage keys do not include the models of
         these metrics.
         """
-        if config.quality or not all((folder / name).is_file() for name in (CONFIG, SUMMARY, REPORT)):
+        if config.quality:
             return None
         try:
             saved = read(folder)
             if not saved.counts or saved.config != config:
                 return None
-        except (ConfigError, DataError):  # damaged: write it again
+        except (ConfigError, DataError):  # missing or damaged: write it again
             return None
         work = self.work(config)
         if work.of_texts or saved.stages != {name: stage.key for name, stage in work.stages.items()}:
@@ -214,14 +214,13 @@ def _processes(workers: int | None) -> int:
     return 1 if current_process().daemon else workers or usable()
 
 
-def make_ahead(work: Work, given: bool, progress: bool, workers: int | None = None) -> None:
+def make_ahead(work: Work, progress: bool, workers: int | None = None) -> None:
     """Compute the missing blocks of a run on workers if they have more than FEW questions.
 
     Nothing is computed with one worker, or if the guesser must see all texts first.
 
     Args:
         work: The run.
-        given: Whether its questions replace those of the data set.
         progress: Whether a bar goes to stderr.
         workers: As in `run_jobs`.
     """
@@ -229,8 +228,7 @@ def make_ahead(work: Work, given: bool, progress: bool, workers: int | None = No
     questions = sum(len(work.blocks[index]) for index in work.lacking())
     if number == 1 or questions <= FEW or isinstance(work.built.get("guess"), ChecksTexts):
         return
-    replaced = dataset_fingerprint(work.questions) if given else None
-    job, words = Job(work.config, work.until, replaced), words_of(work.questions)
+    job, words = Job(work.config, work.until, work.given), words_of(work.questions)
     with ExitStack() as opened:
         for stage in work.stages.values():
             opened.enter_context(store.working_on(stage))

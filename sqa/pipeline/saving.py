@@ -12,7 +12,6 @@ so a folder that contains it is complete.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,6 @@ UNKNOWN_PAGES = PRINTED[2]
 COUNTED = ("questions", "sentences", "replies", "tokens")  # units of counts
 
 
-@lru_cache(maxsize=1)
 def report(result: RunResult) -> Frame:
     """Return a row per metric of the run, followed by the counts of empty output, unknown pages and model replies."""
     rows = [_metric_row(result, metric) for metric in result.metrics]
@@ -78,15 +76,18 @@ def signed(metric: Any, settings: Mapping[str, str]) -> str:
     return "|".join([metric.signature(), *(f"{name}:{settings[name]}" for name in settings if parts[name])])
 
 
-def save(result: RunResult, runs: Path) -> Path:
+def save(result: RunResult, runs: Path, rows: Frame | None = None) -> Path:
     """Write the folder of a run (`pack`, then `unpack`) and return it."""
     folder = runs / result.config.name
-    unpack(pack(result), folder)
+    unpack(pack(result, rows), folder)
     return folder
 
 
-def pack(result: RunResult) -> dict[str, bytes]:
-    """Return the files of a run's folder by name, for `unpack` in this or another process."""
+def pack(result: RunResult, rows: Frame | None = None) -> dict[str, bytes]:
+    """Return the files of a run's folder by name, for `unpack` in this or another process.
+
+    rows: the run's `report`, if it is known.
+    """
     stage = result.stages["score"]
     summary = {
         "dataset": stage.dataset,
@@ -110,7 +111,7 @@ def pack(result: RunResult) -> dict[str, bytes]:
     files = {
         CONFIG: dump_yaml(to_mapping(result.config)).encode(),
         STATS: table_bytes(scores_table(scores), stamp(stage.dataset)),
-        REPORT: report(result).table().to_tsv().encode(),
+        REPORT: (rows or report(result)).table().to_tsv().encode(),
     }
     summary["files"] = {name: bytes_digest(data) for name, data in files.items()}
     files[SUMMARY] = (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode()

@@ -81,7 +81,7 @@ def correlate_runs(
     """
     check_distinct([run.folder for run in runs])
     paired.check_same_questions(runs)
-    names, notes = _comparable(runs)
+    names, notes = paired.common_metrics(runs)
     asked = against if against != ANSWERS else ()
     if wrong := paired.unknown_metrics("--metric", wanted, runs) + paired.unknown_metrics("--against", asked, runs):
         raise ConfigError(wrong)
@@ -98,21 +98,6 @@ def pairs_of(answers: Sequence[str], names: Sequence[str]) -> list[tuple[str, st
     """Return each of `answers` paired with each different one of `names`, without pairs in reverse order."""
     pairs = [(a, b) for a, b in product(answers, names) if a != b]
     return [(a, b) for index, (a, b) in enumerate(pairs) if (b, a) not in pairs[:index]]
-
-
-def _comparable(runs: Sequence[folders.RunFolder]) -> tuple[list[str], list[str]]:
-    """Return metrics that all runs have with one signature, and a note for each other metric."""
-    names, notes = [], []
-    for metric in dict.fromkeys(name for run in runs for name in run.signatures):
-        lacking = [str(run.folder) for run in runs if metric not in run.signatures]
-        distinct = {run.signatures[metric] for run in runs if metric in run.signatures}
-        if lacking:
-            notes.append(f"{metric}: not computed, {', '.join(lacking)} has no value for it")
-        elif len(distinct) > 1:
-            notes.append(f"{metric}: not computed, signatures differ: {' and '.join(sorted(distinct))}")
-        else:
-            names.append(metric)
-    return names, notes
 
 
 # ------------------------------------------------------------------------------------------------------- statistics

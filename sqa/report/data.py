@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, stdev
@@ -19,7 +19,7 @@ from sqa.pipeline import ComparisonRow, RunFolder, paired, saving
 from sqa.pipeline import folder as runs
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
 from sqa.pipeline.engine import ANSWERED
-from sqa.results import Row, Table
+from sqa.results import Frame, Row, Table, grouped
 
 # the part of a model's path that names a training: runs/smt/NAME/k3-seed0/model
 _TRAINING = re.compile(r"(k(\d+|full)-)?seed-?\d+")
@@ -33,12 +33,19 @@ class Gap(NamedTuple):
     why: str
 
 
-def over_trainings(cell: tuple[str, ...], rows: Sequence[Row]) -> Row:
-    """Return the row of a system from the rows of its trainings, whose number is appended to its cell.
+def over_trainings(columns: Sequence[str], rows: Iterable[Row]) -> Frame:
+    """Return a frame with a row for each cell and metric: the mean over the rows with them, one for each training.
 
-    The value is the mean over trainings, and the interval is one standard deviation (n - 1) on either side.
+    The interval is one standard deviation (n - 1) on either side; a single row keeps its own.  The column "trainings"
+    follows `columns`.
     """
-    cell = (*cell, str(len(rows)))
+    systems = grouped((row.cell, row) for row in rows).values()
+    by_metric = [trainings for of in systems for trainings in grouped((row.metric, row) for row in of).values()]
+    return Frame((*columns, "trainings"), list(map(_mean, by_metric)))
+
+
+def _mean(rows: Sequence[Row]) -> Row:
+    cell = (*rows[0].cell, str(len(rows)))
     if len(rows) == 1:
         return replace(rows[0], cell=cell)
     values = [row.value for row in rows]
@@ -119,10 +126,7 @@ def run_names(folders: Sequence[Path]) -> list[str]:
 
 def groups_of(reported: Iterable[Reported]) -> list[list[Reported]]:
     """Return the runs grouped by their questions, in order of appearance."""
-    groups: dict[tuple[str, tuple[str, ...]], list[Reported]] = {}
-    for run in reported:
-        groups.setdefault(run.questions, []).append(run)
-    return list(groups.values())
+    return list(grouped((run.questions, run) for run in reported).values())
 
 
 def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[Gap]]:
@@ -256,18 +260,14 @@ def compare_all(
     duplicate runs, or a metric that no run has.
     """
     _check_compared(runs, metrics, resamples)
-    by_metric: dict[str, list[tuple[tuple[str, str], ComparisonRow]]] = {}
-    notes: dict[str, None] = {}
-    names = run_names([run.folder for run in runs])
-    for (a, run_a), (b, run_b) in combinations(zip(names, runs, strict=True), 2):
-        rows, left_out = paired.compare(run_a, run_b, resamples, metrics)
-        for row in rows:
-            by_metric.setdefault(row.metric, []).append(((a, b), row))
-        notes |= dict.fromkeys(left_out)
-    table = Table.of([row for compared in by_metric.values() for _, row in compared], ComparisonRow)
+    named = zip(run_names([run.folder for run in runs]), runs, strict=True)
+    compared = [((a, b), *paired.compare(x, y, resamples, metrics)) for (a, x), (b, y) in combinations(named, 2)]
+    notes = list(dict.fromkeys(note for _, _, left_out in compared for note in left_out))
     if len(runs) == 2:
-        return table, list(notes)
-    pairs = [pair for compared in by_metric.values() for pair, _ in compared]
-    adjusted = [p for compared in by_metric.values() for p in holm([row.p for _, row in compared])]
-    lines = [(*pair, *row, p_holm) for pair, row, p_holm in zip(pairs, table.rows, adjusted, strict=True)]
-    return Table(("run_a", "run_b", *table.header, "p_holm"), lines), list(notes)
+        return Table.of(compared[0][1], ComparisonRow), notes
+    lines = [
+        (*pair, *astuple(row), p_holm)
+        for of in grouped((row.metric, (pair, row)) for pair, rows, _ in compared for row in rows).values()
+        for (pair, row), p_holm in zip(of, holm([row.p for _, row in of]), strict=True)
+    ]
+    return Table(("run_a", "run_b", *(each.name for each in fields(ComparisonRow)), "p_holm"), lines), notes

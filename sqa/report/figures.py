@@ -8,6 +8,7 @@ band is one standard deviation, and the legend gives their number.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,19 +90,13 @@ def systems_of(series: Series) -> Frame:
 
     The BLEU of the reference translation itself, 100, is left out because it would flatten the axis.
     """
-    rows: dict[tuple[str, ...], list[Row]] = {}
-    for name, runs in series.items():
-        for run in runs:
-            for row in run.rows.values():
-                if row.value is not None and not (row.unit == "0-100" and row.low == row.value == 100):
-                    rows.setdefault((name, str(run.k or NO_K), row.metric), []).append(row)
-    return _averaged(("series", "k"), rows)
-
-
-def _averaged(columns: Sequence[str], rows: Mapping[tuple[str, ...], Sequence[Row]]) -> Frame:
-    """Return the means over trainings of rows by cell (and metric)."""
-    averaged = [over_trainings(key[: len(columns)], of_trainings) for key, of_trainings in rows.items()]
-    return Frame((*columns, "trainings"), averaged)
+    every = [(name, run, row) for name, runs in series.items() for run in runs for row in run.rows.values()]
+    rows = [
+        replace(row, cell=(name, str(run.k or NO_K)))
+        for name, run, row in every
+        if row.value is not None and not (row.unit == "0-100" and row.low == row.value == 100)
+    ]
+    return over_trainings(("series", "k"), rows)
 
 
 def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
@@ -189,7 +184,7 @@ def _right(trace: QuestionTrace, step: int) -> bool:
 
 
 def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
-    rows: dict[tuple[str, ...], list[Row]] = {}  # (series, k, share of the source) -> a row for each training
+    rows: list[Row] = []
     gaps: list[Drawn | Gap] = []
     for name, run in ((name, run) for name, runs in series.items() for run in runs):
         try:
@@ -199,11 +194,11 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         except SqaError as error:
             gaps.append(Gap("expected wins over the source read", (run.label,), in_a_line(error)))
             continue
-        for i, point in enumerate(bootstrap_band(means(values), mean_curve, seed=run.saved.config.seed), start=1):
-            rows.setdefault((name, _k(run), f"{i / BINS:g}"), []).append(row_of((), "ew", point, "", CURVE))
+        band = enumerate(bootstrap_band(means(values), mean_curve, seed=run.saved.config.seed), start=1)
+        rows += [row_of((name, _k(run), f"{i / BINS:g}"), "ew", point, "", CURVE) for i, point in band]
     if not rows:
         return gaps
-    frame = _averaged(("series", "k", "source_read"), rows)
+    frame = over_trainings(("series", "k", "source_read"), rows)
     title = f"Expected wins over the source read, {_dataset(group)}"
     caption = (
         f"Expected wins if every question were answered at this point (curve {CURVE}).  "

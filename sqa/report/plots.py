@@ -20,7 +20,7 @@ from sqa.core import DataError
 from sqa.core import order as order
 from sqa.files import write_text
 from sqa.files.atomic import atomic
-from sqa.results import Table
+from sqa.results import Table, grouped
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -169,21 +169,14 @@ def lines(
     names: names in the order of their colours and markers.  over: the rows of the metric on the x axis, with the
     same cells.  trainings: the column with the number of trainings, which the legend gives if it is above 1.
     """
-    by_name: dict[str, dict[str, Point]] = {}
-    counts: dict[str, set[int]] = {}
-    for row in rows:
-        by_name.setdefault(row[by], {})[row[x]] = row
-        counts.setdefault(row[by], set()).add(1 if trainings is None else int(row[trainings]))
-    lags: dict[str, dict[str, float]] = {}
-    for row in over or ():
-        lags.setdefault(row[by], {})[row[x]] = row.value
+    by_name, lags = (grouped((row[by], row) for row in of) for of in (rows, over or ()))
     order_of_names = list(names or by_name)
     return [
         Line(
-            label(each) + trained(counts[each]),
+            label(each) + trained({1 if trainings is None else int(row[trainings]) for row in by_name[each]}),
             order_of_names.index(each),
-            by_name[each],
-            x=None if over is None else lags.get(each, {}),
+            {row[x]: row for row in by_name[each]},
+            x=None if over is None else {row[x]: row.value for row in lags.get(each, ())},
         )
         for each in sorted(by_name, key=order_of_names.index)
     ]

@@ -16,6 +16,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from jinja2 import Template
@@ -30,7 +31,7 @@ from sqa.report.data import Gap, Reported, changes, compared, described, groups_
 from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain, templates
 from sqa.report.plots import Drawn
-from sqa.results import NOTHING, Row, in_cell, show_lines, with_interval
+from sqa.results import NOTHING, Row, grouped, in_cell, show_lines, with_interval
 
 DEFAULT_OUTPUT = "report"  # default folder, in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
@@ -160,10 +161,12 @@ def _differences(group: Sequence[Reported]) -> tuple[list[tuple[str, str, list[s
     """Return metric, run and cells for each metric and run except the first, and gaps for missing comparisons."""
     first, *others = group
     pairs = {run.label: compared(first, run) for run in others}
-    rows = [(row, label) for label, (of_run, _) in pairs.items() for row in of_run]
-    names = list(dict.fromkeys(row.metric for row, _ in rows))
-    rows.sort(key=lambda item: names.index(item[0].metric))
-    lines = [(row.metric, label, _difference(row, _digits(row.metric, [first]))) for row, label in rows]
+    by_metric = grouped((row.metric, (label, row)) for label, (of_run, _) in pairs.items() for row in of_run)
+    lines = [
+        (metric, label, _difference(row, _digits(metric, [first])))
+        for metric, rows in by_metric.items()
+        for label, row in rows
+    ]
     return lines, [gap for _, missing in pairs.values() for gap in missing]
 
 
@@ -196,13 +199,9 @@ def _gaps(run: Reported) -> Iterable[Gap]:
 
 def _reasons(gaps: Sequence[Gap]) -> list[tuple[str, tuple[str, ...], list[str]]]:
     """Return each reason with the runs and the items that it applies to."""
-    where: dict[tuple[str, str], dict[str, None]] = {}  # (item, reason) -> runs
-    for gap in gaps:
-        where.setdefault((gap.what, gap.why), {}).update(dict.fromkeys(gap.runs))
-    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}  # (reason, runs) -> items
-    for (what, why), runs in where.items():
-        grouped.setdefault((why, tuple(runs)), []).append(what)
-    return [(why, runs, items) for (why, runs), items in grouped.items()]
+    where = grouped(((gap.what, gap.why), gap.runs) for gap in gaps)
+    of_item = ((what, why, tuple(dict.fromkeys(chain(*runs)))) for (what, why), runs in where.items())
+    return [(*key, items) for key, items in grouped(((why, runs), what) for what, why, runs in of_item).items()]
 
 
 # ------------------------------------------------------------------------------------------- origin of the numbers
@@ -210,11 +209,13 @@ def _reasons(gaps: Sequence[Gap]) -> list[tuple[str, tuple[str, ...], list[str]]
 
 def _signatures(reported: Sequence[Reported]) -> list[tuple[str, str, list[str]]]:
     """Return each signature once, with its metric, and with its runs if their signatures differ."""
-    by_metric: dict[str, dict[str, list[str]]] = {}  # metric -> signature -> runs
-    for run in reported:
-        for metric, row in run.rows.items():
-            if metric in run.saved.signatures and row.value is not None:
-                by_metric.setdefault(metric, {}).setdefault(row.signature, []).append(run.label)
+    signed = grouped(
+        (metric, (row.signature, run.label))
+        for run in reported
+        for metric, row in run.rows.items()
+        if metric in run.saved.signatures and row.value is not None
+    )
+    by_metric = {metric: grouped(pairs) for metric, pairs in signed.items()}
     return [
         (metric, signature, runs if len(signatures) > 1 else [])
         for metric, signatures in by_metric.items()
@@ -224,9 +225,7 @@ def _signatures(reported: Sequence[Reported]) -> list[tuple[str, str, list[str]]
 
 def _components(reported: Sequence[Reported]) -> list[tuple[tuple[str, str, str], list[str]]]:
     """Return stage, implementation and fingerprint of each component, by stage, with the runs that used it."""
-    runs_of: dict[tuple[str, str, str], list[str]] = {}
-    for run in reported:
-        for stage in run.stages:
-            runs_of.setdefault((stage.name, stage.implementation, stage.fingerprint), []).append(run.label)
+    stages = ((stage, run.label) for run in reported for stage in run.stages)
+    runs_of = grouped(((stage.name, stage.implementation, stage.fingerprint), label) for stage, label in stages)
     order = list(dict.fromkeys(stage for stage, _, _ in runs_of))
     return sorted(runs_of.items(), key=lambda item: order.index(item[0][0]))

@@ -191,20 +191,16 @@ class MeanOfSegments:
 
 def not_computed(name: str, reason: str, label: str = "") -> MeanOfSegments:
     """Return a metric without values whose signature states the reason."""
-    return MeanOfSegments(name, f"not computed: {reason}", None, _refusing(reason), label=label)
+    return saved(name, f"not computed: {reason}", label, reason)
 
 
-def saved(name: str, signature: str, label: str) -> MeanOfSegments:
-    """Return a metric that only averages the stored statistics of a finished run."""
-    refusing = _refusing(f"{name}: only stored statistics can be summed here")
-    return MeanOfSegments(name, signature, None, refusing, label=label)
+def saved(name: str, signature: str, label: str, reason: str = "") -> MeanOfSegments:
+    """Return a metric that only averages the stored statistics of a finished run; `reason`: why it scores no texts."""
 
-
-def _refusing(reason: str) -> Callable[[Sequence[Segment]], Sequence[float]]:
     def scores(segments: Sequence[Segment]) -> Sequence[float]:
-        raise NotComputable(reason)
+        raise NotComputable(reason or f"{name}: only stored statistics can be summed here")
 
-    return scores
+    return MeanOfSegments(name, signature, None, scores, label=label)
 
 
 UNLOADABLE = (RuntimeError, ValueError, TypeError, LookupError, OSError, AttributeError, AssertionError)

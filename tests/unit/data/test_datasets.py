@@ -100,7 +100,7 @@ def test_missing_data_error_names_the_mirror() -> None:
 
 @pytest.mark.parametrize(("end", "error"), [(".jsonl", DataError), ("", ConfigError)])
 def test_overlong_name_is_shortened_in_the_error(end: str, error: type[Exception]) -> None:
-    with pytest.raises(error, match=r"^(dataset\.name: ')?x{1000}\.\.\.") as raised:
+    with pytest.raises(error, match=r"^(dataset\.name: unknown question set ')?x{1000}\.\.\.") as raised:
         datasets.load_questions("x" * 70_000 + end)
     assert len(str(raised.value)) < 1_300
 
