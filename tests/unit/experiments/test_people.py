@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments.studies import agreement
+from experiments.studies import people
 from sqa.core import Mean, means
 
 
@@ -13,11 +13,11 @@ def agreeing(seed: int, noise: float, sign: float = 1.0) -> dict[str, float]:
     human = rng.normal(size=(4, 200)) + np.arange(4)[:, None]
     rule = sign * human + noise * rng.normal(size=human.shape)
     stats = [np.stack([means(row) for row in table]) for table in (human, rule)]
-    both = [agreement.compared_pairs(Mean("x"), table, np.ones(200)) for table in stats]
-    told, right = (table.sum(axis=0) for _, table in agreement.concordance(stats[0], Mean("x"), stats[1]))
+    both = [people.compared_pairs(Mean("x"), table, np.ones(200)) for table in stats]
+    told, right = (table.sum(axis=0) for _, table in people.concordance(stats[0], Mean("x"), stats[1]))
     return {
-        "tau": agreement.tau(*both),
-        "spa": agreement.soft(*both),
+        "tau": people.tau(*both),
+        "spa": people.soft(*both),
         "told": told[0] / told[1],
         "right": right[0] / right[1],
     }
@@ -37,5 +37,5 @@ def test_random_scores_do_not_agree():
 def test_sentences_without_facts_are_ties():
     human = np.stack([means(np.array([0.0, -1.0])), means(np.array([-1.0, 0.0]))])
     facts = np.array([[[1.0, 1.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 0.0]]])
-    told, right = (table.sum(axis=0).tolist() for _, table in agreement.concordance(human, Mean("facts"), facts))
+    told, right = (table.sum(axis=0).tolist() for _, table in people.concordance(human, Mean("facts"), facts))
     assert told == [1, 2] and right == [1, 1]
