@@ -111,6 +111,7 @@ def test_levels_need_two_complete_systems(tmp_path):
     refused(ConfigError, "got 2 members", paired.compare_over, runs[:2], "training")
     refused(ConfigError, "got 1 and 1 and 1 and 1 members", paired.compare_over, runs, "guesser")
     refused(ConfigError, "'buzer' is not a level", paired.compare_over, runs, "questions,buzer")
+    refused(ConfigError, "--metric: no run has 'al'", paired.compare_over, runs, "training", 200, ["al"])
 
 
 def test_incomparable_values_are_skipped_with_a_note(tmp_path):
