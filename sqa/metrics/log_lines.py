@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, field, structs
@@ -22,6 +22,7 @@ SCORED_BY: dict[str, str] = {  # programs whose logs other commands score
     "SimulStreaming": "`sqa run` scores it, as `translator: {name: recorded, file: LOG}`",
 }
 ROUNDING = 1e-3  # tolerance in ms: delays are sums of chunk lengths
+Source = Literal["auto", "text", "speech"]  # unit of the delays: "auto" is determined by the log
 SinceSegment = Annotated[float, Meta(ge=-1e100, le=1e100)]
 
 
@@ -128,16 +129,17 @@ class Log:
         yield early, "elapsed", times, "{value:g} is less than the delay {delay:g}"
 
 
-def read_log(path: str, declared: bool | None = None) -> Log:
+def read_log(path: str, source: Source = "auto") -> Log:
     """Read a log.
 
     Args:
         path: The file, or "-" for standard input.
-        declared: Whether the log is of speech; None if the user did not specify it.
+        source: Whether delays count words of text or milliseconds of speech, if the user declares it.
 
     Raises:
         DataError: If a line is invalid, or inconsistent with itself or the other lines; "FILE:LINE: ...".
     """
+    declared = None if source == "auto" else source == "speech"
     rows: list[Any] = []
     numbers: list[int] = []
     kinds: list[Kind] = []

@@ -17,15 +17,16 @@ import numpy as np
 
 from sqa.core import DataError, Floats, NotComputable, bootstrap, every
 from sqa.metrics.fact_metrics import OF_LOGS, Side, fact_stats
+from sqa.metrics.latency_log import LogOptions
 from sqa.metrics.quality.facts import Judged, judge
 from sqa.questions.files import languages as codes_of
-from sqa.questions.texts import TextOptions, of_log
+from sqa.questions.texts import of_log
 from sqa.results import Table, show
 
 LEAST = 0.15  # minimum share of function words in a text of its language
 
 
-TEXTS = TextOptions()  # no texts beside the log
+TEXTS = LogOptions()  # no texts beside the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class JudgedLine:
         return {"index": index, "facts": facts, "invented": [fact.text for fact in self.judged.invented]}
 
 
-def judged_lines(path: str, languages: str, texts: TextOptions = TEXTS) -> list[JudgedLine]:
+def judged_lines(path: str, languages: str, texts: LogOptions = TEXTS) -> list[JudgedLine]:
     """Return the facts of every line of a log ("-": standard input).
 
     Args:
@@ -106,7 +107,7 @@ def table(lines: Sequence[JudgedLine], resamples: int = 1000) -> Iterator[tuple[
         yield metric.name, *numbers, n, left_out, unit
 
 
-def main(path: str, languages: str, texts: TextOptions, as_json: bool) -> None:
+def main(path: str, languages: str, texts: LogOptions, as_json: bool) -> None:
     """Print a table, or one JSON object with the facts of each line; the arguments are those of `judged_lines`."""
     lines = judged_lines(path, languages, texts)
     if as_json:

@@ -22,7 +22,7 @@ from sqa.core import DataError, QuestionTrace
 from sqa.files import Cleaner, clean_lines, kind_of, records
 from sqa.files.logs import names_audio
 from sqa.metrics.fact_metrics import written
-from sqa.metrics.latency_log import Segments, resegmented
+from sqa.metrics.latency_log import LogOptions, resegmented
 from sqa.metrics.log_lines import EOS, lines_beside, read_log
 from sqa.pipeline import open_run
 from sqa.questions.rules import words_of
@@ -65,22 +65,12 @@ class Translated:
     unit: Unit  # of reads, lengths and positions
 
 
-@dataclass(frozen=True, slots=True)
-class TextOptions:
-    """Texts beside a log, and how to read it."""
-
-    references: Path | None = None  # one line per segment; replaces the log's references
-    sources: Path | None = None
-    speech: bool | None = None  # delays are milliseconds of speech; None: determined by the log
-    segments: Path | None = None  # YAML of the segments of whole recordings
-
-
-def of_log(path: str, options: TextOptions) -> Translated:
+def of_log(path: str, options: LogOptions) -> Translated:
     """Return the segments of a log of SimulEval or OmniSTEval ("-": standard input).
 
     Raises DataError "FILE:LINE: ..." for an invalid line.
     """
-    log = read_log(path, options.speech)
+    log = read_log(path, options.source)
     rows, scale = log.rows, 1000 if log.speech else 1
     references: Sequence[str | None] = [row.reference for row in rows]
     sources = [row.source if isinstance(row.source, str) and not names_audio(row.source) else "" for row in rows]
@@ -136,7 +126,7 @@ def segment_of(trace: QuestionTrace, timed: bool = False) -> Segment:
     return Segment(question.id, words, reads, times[-1], question.words, times[1:], question.reference_text)
 
 
-def translated(path: str, options: TextOptions, recordings: Callable[[Path], Iterable[Any]]) -> Translated:
+def translated(path: str, options: LogOptions, recordings: Callable[[Path], Iterable[Any]]) -> Translated:
     """Return the translation in a log, a run's folder or a plain text.
 
     Args:
@@ -157,12 +147,12 @@ def translated(path: str, options: TextOptions, recordings: Callable[[Path], Ite
             log = str(Path(stack.enter_context(TemporaryDirectory())) / Path(path).name)
             Path(log).write_text("".join(_recordings(recordings(Path(path)))), encoding="utf-8")
         if options.segments is not None:
-            log = stack.enter_context(resegmented(log, Segments(options.segments, options.references)))
+            log = stack.enter_context(resegmented(log, options))
         beside = replace(options, references=None) if options.segments else options
         return replace(of_log(log, beside), name=path)
 
 
-def _plain(path: str, options: TextOptions) -> Iterator[Segment]:
+def _plain(path: str, options: LogOptions) -> Iterator[Segment]:
     """Yield the lines of a plain text as segments."""
     lines = clean_lines(path, records.lines(Path(path)))
     beside = [lines_beside(path, file, len(lines)) if file else None for file in (options.references, options.sources)]

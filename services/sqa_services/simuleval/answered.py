@@ -14,13 +14,14 @@ import yaml
 from sqa.core import DataError, Floats, Mean, NotComputable, Question
 from sqa.files import Store
 from sqa.metrics.fact_metrics import OF_LOGS, Facts
+from sqa.metrics.latency_log import LogOptions
 from sqa.pipeline import run, run_from_mapping
 from sqa.questions.ask import ask
 from sqa.questions.facts_log import JudgedLine, judged_lines
 from sqa.questions.files import read_questions
 from sqa.questions.measures import ALL, tables
 from sqa.questions.rules import Rules
-from sqa.questions.texts import TextOptions, of_log
+from sqa.questions.texts import of_log
 
 NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
 SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # name in the other programs -> metric
@@ -71,7 +72,7 @@ def in_a_file(log: str) -> Iterator[Path]:
 
 
 @cache
-def _judged(log: str, pair: str, texts: TextOptions) -> Sequence[JudgedLine]:
+def _judged(log: str, pair: str, texts: LogOptions) -> Sequence[JudgedLine]:
     """Return the facts of each sentence of a log's text."""
     with in_a_file(log) as file:
         return judged_lines(str(file), pair, texts)
@@ -82,7 +83,7 @@ def _fact_stats(metric: Facts, log: str, args: Namespace) -> Floats:
     sources = getattr(args, "sqa_sources", None)
     if sources == "" and metric.side != "arrived":
         raise NotComputable(f"{metric.name}: needs --sqa-sources, a file with one line per segment")
-    texts = TextOptions(sources=Path(sources) if sources else None)
+    texts = LogOptions(sources=Path(sources) if sources else None)
     return np.array([line.stats(metric.side) for line in _judged(log, args.sqa_pair, texts)])
 
 
@@ -91,7 +92,7 @@ def _asked(log: str, questions: Path) -> dict[str, Floats]:
     """Return the statistics of each sentence of a log's text by measure, for the questions of a file."""
     made = read_questions(questions)
     with in_a_file(log) as file:
-        answers = ask(of_log(str(file), TextOptions()), made, Rules(made.pair[1]))
+        answers = ask(of_log(str(file), LogOptions()), made, Rules(made.pair[1]))
     return {measure: stats for kind, measure, stats in tables(answers) if kind == ALL}
 
 
