@@ -41,11 +41,10 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -54,7 +53,7 @@ from sqa.core import ConfigError, DataError, Floats, need
 from sqa.metrics import latency
 from sqa.metrics.delays import Delays
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention
-from sqa.metrics.log_lines import Log, SegmentLine, Source, lines_beside, read_log
+from sqa.metrics.log_lines import Log, SegmentLine, Source, in_a_file, lines_beside, read_log
 from sqa.results import Table, show
 
 
@@ -227,8 +226,7 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
 RESEGMENTED = "instances.resegmented.jsonl"  # OmniSTEval's name of the file
 
 
-@contextmanager
-def resegmented(log: str, options: LogOptions) -> Iterator[str]:
+def resegmented(log: str, options: LogOptions) -> AbstractContextManager[str]:
     """Write a log's segments to a temporary file during the block, and yield its path.
 
     Raises ConfigError without the package or references, and DataError for a file that OmniSTEval refuses.
@@ -238,13 +236,6 @@ def resegmented(log: str, options: LogOptions) -> Iterator[str]:
     need("omnisteval", "--segments")
     if options.language is not None:
         need("mosestokenizer", "--lang")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / RESEGMENTED
-        path.write_text("".join(f"{line}\n" for line in _lines(log, options)), encoding="utf-8")
-        yield str(path)
-
-
-def _lines(log: str, options: LogOptions) -> list[str]:
     from omnisteval import resegment
     from omnisteval.io import load_resegmentation_inputs
 
@@ -268,4 +259,4 @@ def _lines(log: str, options: LogOptions) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
         problem = f"OmniSTEval cannot segment it by {options.segments}, only SimulEval's logs of speech: {error}"
         raise DataError(f"{log}: {problem}; docs/latency.md names the commands for other logs") from error
-    return [json.dumps(row, ensure_ascii=False) for row in rows]
+    return in_a_file("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), RESEGMENTED)

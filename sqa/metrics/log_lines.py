@@ -2,8 +2,10 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -165,6 +167,15 @@ def read_log(path: str, source: Source = "auto") -> Log:
     _check_indices(log)
     _check_keys(log)
     return log
+
+
+@contextmanager
+def in_a_file(log: str, name: str = "instances.log") -> Iterator[str]:
+    """Write a log's text to a temporary file of this name during the block, and yield its path."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_text(log, encoding="utf-8")
+        yield str(file)
 
 
 def lines_beside(path: str, file: Path, lines: int) -> list[str]:

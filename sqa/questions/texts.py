@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from sqa.core import DataError, QuestionTrace
@@ -23,7 +22,7 @@ from sqa.files import Cleaner, clean_lines, kind_of, records
 from sqa.files.logs import names_audio
 from sqa.metrics.fact_metrics import written
 from sqa.metrics.latency_log import LogOptions, resegmented
-from sqa.metrics.log_lines import EOS, lines_beside, read_log
+from sqa.metrics.log_lines import EOS, in_a_file, lines_beside, read_log
 from sqa.pipeline import open_run
 from sqa.questions.rules import words_of
 
@@ -144,8 +143,8 @@ def translated(path: str, options: LogOptions, recordings: Callable[[Path], Iter
         if path != "-" and (Path(path).is_dir() or kind_of(path, records.parse_json(first)).program in _WHOLE):
             if options.segments is None:
                 raise DataError(f"{path}: a log of whole recordings; give their --segments FILE and --references FILE")
-            log = str(Path(stack.enter_context(TemporaryDirectory())) / Path(path).name)
-            Path(log).write_text("".join(_recordings(recordings(Path(path)))), encoding="utf-8")
+            whole = "".join(_recordings(recordings(Path(path))))
+            log = stack.enter_context(in_a_file(whole, Path(path).name))
         if options.segments is not None:
             log = stack.enter_context(resegmented(log, options))
         beside = replace(options, references=None) if options.segments else options
