@@ -12,7 +12,7 @@ translation, this is an alignment oracle and not a system: some words appear bef
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -54,7 +54,8 @@ class FixedTranslator:
             other = ("question", len(questions)), ("sentence", sum(len(q.sentences) for q in questions))
             fits = [f"; set `unit: {unit}` if a line is a {unit}" for unit, n in other if n == len(self._lines)]
             raise DataError(f"{self._file}: {len(self._lines)} lines, {expected}{''.join(fits)}")
-        self._first = dict(zip((q.id for q in questions), accumulate(units, initial=0), strict=False))
+        lines = iter(self._lines)
+        self._of = {q.id: [*islice(lines, n)] for q, n in zip(questions, units, strict=True)}
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Return the emissions of whole questions; for a file, call `check` with the whole data set first."""
@@ -65,9 +66,7 @@ class FixedTranslator:
         if self.config.text == "source":
             targets = [" ".join(sentence) for sentence in question.sentences]
         if self._lines is not None:
-            start = self._first[question.id]
-            width = 1 if self.config.unit == "question" else len(question.sentences)
-            targets = self._lines[start : start + width]
+            targets = self._of[question.id]
         if len(targets) == len(question.sentences):
             pairs = enumerate(zip(question.sentences, targets, strict=True))
             paced = [word for i, (source, target) in pairs for word in _diagonal(i, len(source), target.split())]

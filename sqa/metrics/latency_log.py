@@ -190,19 +190,18 @@ def _references(log: Log, options: LogOptions, convention: Convention) -> list[f
     if options.unit == "word" and not all(row.reference_length for row in rows) and _of_characters(log):
         problem = f"{len(rows[0].delays)} delays for a prediction of as many characters"
         raise DataError(f"{log.where(0)}: {problem}; count the reference in characters: --unit char")
+
+    def size(text: str) -> int:
+        return latency.reference_size(text, options.unit, convention)
+
     if options.references is not None:
-        texts = lines_beside(log.path, options.references, len(rows))
-        return [float(latency.reference_size(text, options.unit, convention)) for text in texts]
-    lengths = [row.reference_length for row in rows]
-    if not any(row.reference for row in rows):  # "" in every line means that there were no references
-        return lengths
-    sizes = [
-        None if row.reference is None else latency.reference_size(row.reference, options.unit, convention)
-        for row in rows
-    ]
+        return [size(text) for text in lines_beside(log.path, options.references, len(rows))]
+    without = not any(row.reference for row in rows)  # "" in every line means that there were no references
     return [
-        (float(size) if size else None) if length is None else length
-        for length, size in zip(lengths, sizes, strict=True)
+        row.reference_length
+        if without or row.reference is None or row.reference_length is not None
+        else size(row.reference) or None
+        for row in rows
     ]
 
 

@@ -154,12 +154,11 @@ def translated(path: str, options: LogOptions, recordings: Callable[[Path], Iter
 def _plain(path: str, options: LogOptions) -> Iterator[Segment]:
     """Yield the lines of a plain text as segments."""
     lines = clean_lines(path, records.lines(Path(path)))
-    beside = [lines_beside(path, file, len(lines)) if file else None for file in (options.references, options.sources)]
-    references, sources = beside
-    for n, line in enumerate(lines):
-        source = tuple(sources[n].split()) if sources else ()
-        reference = references[n] if references else None
-        yield Segment(f"{path}:{n + 1}", words_of(line), (), 0.0, source, (), reference)
+    absent = [None] * len(lines)
+    files = (options.references, options.sources)
+    beside = (lines_beside(path, file, len(lines)) if file else absent for file in files)
+    for n, (line, reference, source) in enumerate(zip(lines, *beside, strict=True), 1):
+        yield Segment(f"{path}:{n}", words_of(line), (), 0.0, tuple((source or "").split()), (), reference)
 
 
 _WHOLE = ("simulstream", "SimulStreaming")
