@@ -66,11 +66,6 @@ def _kind_of_piece(token: str) -> str | None:
     return found.lastgroup if found else None
 
 
-def joiner(pieces: Pieces | None) -> Callable[[Sequence[str]], str]:
-    """Return the function that joins tokens of this kind to a text."""
-    return _JOINERS[pieces or "words"]
-
-
 def words_at(
     where: str,
     prediction: str,
@@ -97,7 +92,7 @@ def words_at(
         raise DataError(f"{where}: {len(tokens)} words but {len(times)} {key}; each word needs one")
     kind = pieces if spm is None else "sentencepiece"
     check_words(where, tokens, kind)
-    words, at = (tokens, list(times)) if kind in (None, "words") else _joined(tokens, times, joiner(kind))
+    words, at = (tokens, list(times)) if kind in (None, "words") else _joined(tokens, times, JOINERS[kind])
     if spm is not None and words != prediction.split():
         raise DataError(f"{where}: the pieces of prediction_spm do not match the words of prediction")
     return words, at
@@ -136,7 +131,7 @@ def _byte_letters() -> dict[str, int]:
 
 
 _BYTE_OF = _byte_letters()
-_JOINERS: dict[str, Callable[[Sequence[str]], str]] = {
+JOINERS: dict[str, Callable[[Sequence[str]], str]] = {  # kind -> function that joins its tokens to a text
     "words": " ".join,
     "sentencepiece": _of_sentencepiece,
     "bytes": _of_bytes,
