@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from sqa.core import SOUGHT, DataError, Emission, File, Question, by_sentence
-from sqa.files import clean_lines, digest, records
+from sqa.files import clean_lines, digest
 
 VERSION = 1  # increase when the emissions change
 GIVEN = ("reference", "source")  # texts that every question has
@@ -42,7 +42,9 @@ class FixedTranslator:
     def __init__(self, config: FixedConfig) -> None:
         self.config = config
         self._file = None if config.text in GIVEN else Path(config.text)
-        self._lines = _read_lines(self._file) if self._file else None
+        if self._file and not self._file.exists():
+            raise DataError(f"{self._file}: must be 'reference', 'source' or a file that exists; {SOUGHT}")
+        self._lines = clean_lines(self._file) if self._file else None
 
     def check(self, questions: Sequence[Question]) -> None:
         """Compare the file's line count with the whole data set; raises DataError if they differ."""
@@ -86,12 +88,6 @@ class FixedTranslator:
 def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
     """Place target word j = 1, ..., |T| after ceil(j |S| / |T|) source words, where |S| is `size`."""
     return [Emission(sentence, word, -(-j * size // len(words)), False) for j, word in enumerate(words, 1)]
-
-
-def _read_lines(path: Path) -> list[str]:
-    if not path.exists():
-        raise DataError(f"{path}: must be 'reference', 'source' or a file that exists; {SOUGHT}")
-    return clean_lines(path, records.lines(path))
 
 
 def build(config: FixedConfig) -> FixedTranslator:

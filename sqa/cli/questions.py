@@ -107,12 +107,12 @@ def make_questions(
 
     Rules write clozes of names, numbers, dates, roles and negations.  A language model writes questions of any kind.
     """
-    from sqa.files import clean_lines, records
+    from sqa.files import clean_lines
     from sqa.metrics.log_lines import lines_beside
     from sqa.questions.files import languages
     from sqa.questions.make import Maker, make, rule_maker
 
-    texts = clean_lines(references, records.lines(references))
+    texts = clean_lines(references)
     read = lines_beside(str(references), sources, len(texts)) if sources else []
     if maker == "endpoint":
         from sqa.questions.model import ModelMaker, announce, estimate_making
