@@ -133,18 +133,19 @@ def translated(path: str, options: LogOptions, recordings: Callable[[Path], Iter
         options: Texts beside the log, and how to read it.
         recordings: Reader of logs of whole recordings (smt/engines/speech_logs.py).
     """
-    if Path(path).is_dir() and (Path(path) / "run.json").is_file():
-        return of_run(Path(path))
-    first = "{" if path == "-" or Path(path).is_dir() else next(iter(records.lines(Path(path))), "")
-    if not first.lstrip().startswith("{"):
-        return Translated(path, list(_plain(path, options)), "")
+    file, whole = Path(path), False  # whole: a log of whole recordings
+    if (file / "run.json").is_file():
+        return of_run(file)
+    if path != "-" and not (whole := file.is_dir()):
+        if not next(records.lines(file), "").lstrip().startswith("{"):
+            return Translated(path, list(_plain(path, options)), "")
+        whole = kind_of(path, next(records.json_lines(file))).program in ("simulstream", "SimulStreaming")
     with ExitStack() as stack:
         log = path
-        if path != "-" and (Path(path).is_dir() or kind_of(path, records.parse_json(first)).program in _WHOLE):
+        if whole:
             if options.segments is None:
                 raise DataError(f"{path}: a log of whole recordings; give their --segments FILE and --references FILE")
-            whole = "".join(_recordings(recordings(Path(path))))
-            log = stack.enter_context(in_a_file(whole, Path(path).name))
+            log = stack.enter_context(in_a_file("".join(_recordings(recordings(file))), file.name))
         if options.segments is not None:
             log = stack.enter_context(resegmented(log, options))
         beside = replace(options, references=None) if options.segments else options
@@ -159,9 +160,6 @@ def _plain(path: str, options: LogOptions) -> Iterator[Segment]:
     beside = (lines_beside(path, file, len(lines)) if file else absent for file in files)
     for n, (line, reference, source) in enumerate(zip(lines, *beside, strict=True), 1):
         yield Segment(f"{path}:{n}", words_of(line), (), 0.0, tuple((source or "").split()), (), reference)
-
-
-_WHOLE = ("simulstream", "SimulStreaming")
 
 
 def _recordings(recordings: Iterable[Any]) -> Iterator[str]:

@@ -120,6 +120,7 @@ def test_other_texts_are_refused(tmp_path):
     path = log(tmp_path / "a.log", ("x", [1]), ("y", [1]), reference="Another reference.")
     refused(DataError, "a.log:1: the questions are of another reference", answered, path)
     refused(DataError, "1 segments, but the questions are of 2", answered, str(lines(tmp_path, ["one"])))
+    refused(DataError, ":1: not JSON: .*; expected JSON lines", answered, str(lines(tmp_path, ["{one"])))
 
 
 # ------------------------------------------------------------------------------------------------------ the search
