@@ -55,7 +55,7 @@ class Engine:
         self.languages = _languages(self.command)
         program = self.command[0]
         if shutil.which(program) is None:
-            if not _is_file(Path(program)):
+            if not os.path.isfile(program):  # noqa: PTH113  # no OSError for long names
                 raise ConfigError(f"command: {program!r} is not installed or not on PATH")
             if not os.access(program, os.X_OK):
                 raise ConfigError(f"command: {program!r} is not executable; run `chmod +x {program}`")
@@ -141,15 +141,9 @@ def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
     for index, part in enumerate(command):
         path = Path(part if index == 0 or not part.startswith("-") else part.partition("=")[2])
         on_the_path = index == 0 and os.sep not in part
-        if not on_the_path and _is_file(path) and (index or path.stat().st_size < MAX_PROGRAM):
+        is_file = not on_the_path and os.path.isfile(path)  # noqa: PTH113  # inline code may be longer than any name
+        if is_file and (index or path.stat().st_size < MAX_PROGRAM):
             yield index, path
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # for example inline code that is longer than any file name
-        return False
 
 
 def build(config: CommandConfig) -> PolicyTranslator:

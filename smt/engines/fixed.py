@@ -12,12 +12,12 @@ translation, this is an alignment oracle and not a system: some words appear bef
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from sqa.core import SOUGHT, DataError, Emission, File, Question, by_sentence
-from sqa.files import clean_lines, digest, records
+from sqa.files import clean_lines, digest
 
 VERSION = 1  # increase when the emissions change
 GIVEN = ("reference", "source")  # texts that every question has
@@ -42,7 +42,9 @@ class FixedTranslator:
     def __init__(self, config: FixedConfig) -> None:
         self.config = config
         self._file = None if config.text in GIVEN else Path(config.text)
-        self._lines = _read_lines(self._file) if self._file else None
+        if self._file and not self._file.exists():
+            raise DataError(f"{self._file}: must be 'reference', 'source' or a file that exists; {SOUGHT}")
+        self._lines = clean_lines(self._file) if self._file else None
 
     def check(self, questions: Sequence[Question]) -> None:
         """Compare the file's line count with the whole data set; raises DataError if they differ."""
@@ -54,7 +56,8 @@ class FixedTranslator:
             other = ("question", len(questions)), ("sentence", sum(len(q.sentences) for q in questions))
             fits = [f"; set `unit: {unit}` if a line is a {unit}" for unit, n in other if n == len(self._lines)]
             raise DataError(f"{self._file}: {len(self._lines)} lines, {expected}{''.join(fits)}")
-        self._first = dict(zip((q.id for q in questions), accumulate(units, initial=0), strict=False))
+        lines = iter(self._lines)
+        self._of = {q.id: [*islice(lines, n)] for q, n in zip(questions, units, strict=True)}
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Return the emissions of whole questions; for a file, call `check` with the whole data set first."""
@@ -65,9 +68,7 @@ class FixedTranslator:
         if self.config.text == "source":
             targets = [" ".join(sentence) for sentence in question.sentences]
         if self._lines is not None:
-            start = self._first[question.id]
-            width = 1 if self.config.unit == "question" else len(question.sentences)
-            targets = self._lines[start : start + width]
+            targets = self._of[question.id]
         if len(targets) == len(question.sentences):
             pairs = enumerate(zip(question.sentences, targets, strict=True))
             paced = [word for i, (source, target) in pairs for word in _diagonal(i, len(source), target.split())]
@@ -87,12 +88,6 @@ class FixedTranslator:
 def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
     """Place target word j = 1, ..., |T| after ceil(j |S| / |T|) source words, where |S| is `size`."""
     return [Emission(sentence, word, -(-j * size // len(words)), False) for j, word in enumerate(words, 1)]
-
-
-def _read_lines(path: Path) -> list[str]:
-    if not path.exists():
-        raise DataError(f"{path}: must be 'reference', 'source' or a file that exists; {SOUGHT}")
-    return clean_lines(path, records.lines(path))
 
 
 def build(config: FixedConfig) -> FixedTranslator:

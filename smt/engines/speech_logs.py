@@ -36,7 +36,7 @@ from msgspec import Meta, Struct
 from smt.policies.policy import Words, writes
 from sqa.core import DataError, Emission, Question, by_sentence, misspelt
 from sqa.files import LogLine, Pieces, converted, digest, kind_of, log_line, numbered_lines
-from sqa.files.target_words import JOIN, Cleaner, check_words, joiner, words_at
+from sqa.files.target_words import JOIN, JOINERS, Cleaner, check_words, words_at
 from sqa.metrics.log_lines import SegmentLine
 
 GREATEST = 1e7  # s: four months
@@ -152,7 +152,7 @@ def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
         elif "model_loading_time" not in row:
             keys = '"id" with "metadata" or "total_audio_processed", or "model_loading_time"'
             raise DataError(f"{where}: expected simulstream's {keys}, got the keys {', '.join(row)[:80] or '(none)'}")
-    file, join = where.rpartition(":")[0], joiner(pieces)
+    file, join = where.rpartition(":")[0], JOINERS[pieces or "words"]
     check_words(file, tokens, pieces)
     for name, (line, states) in shown.items():
         if not states:

@@ -1,7 +1,6 @@
 """Commands that evaluate runs: experiments, figures, tables, curves, errors, viewer, published results."""
 
 import sys
-from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -197,24 +196,16 @@ def latency(
         if computation_aware or strict or facts or as_json or unit == "char":
             raise ConfigError("--questions: takes --references, --source, --sources and --segments; see also sqa ask")
         return ask([log], questions, references, sources, segments, source)
-    if facts:
-        from sqa.questions.texts import TextOptions
-
-        if computation_aware or strict or unit == "char" or segments:
-            raise ConfigError("--facts: takes --references, --source, --sources, --pair and --json")
-        speech = None if source == "auto" else source == "speech"
-        texts = TextOptions(references, sources, speech)
-        return options.call("sqa.questions.facts_log:main", log, pair, texts, as_json)
-    from sqa.metrics.latency_log import LogOptions, Segments, main, resegmented
+    from sqa.metrics.latency_log import LogOptions, main
 
     chosen = convention or ("omnisteval" if segments else "simuleval-1.1")
-    reading = LogOptions(chosen, unit, source, end, references, use_ref_len, computation_aware, strict)
-    if segments is None:
+    measured = (chosen, unit, source, end, references, use_ref_len, computation_aware, strict)
+    reading = LogOptions(*measured, sources, segments, language, computing)
+    if not facts:
         return main(log, reading, as_json)
-    cut = Segments(segments, references, language, unit == "char", computing == "increment")
-    with resegmented(log, cut) as path:
-        name = f"segments of {log}"
-        main(path, replace(reading, references=None, segmenter="soft", computing=computing, name=name), as_json)
+    if computation_aware or strict or unit == "char" or segments:
+        raise ConfigError("--facts: takes --references, --source, --sources, --pair and --json")
+    options.call("sqa.questions.facts_log:main", log, pair, reading, as_json)
 
 
 @evidence_app.command()

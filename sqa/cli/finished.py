@@ -105,6 +105,6 @@ def export(
         return options.write_lines([import_module("sqa.diagnose.pearmut").campaign(open_run(run))], output)
     traces = open_run(run).traces
     if to == "instances.log":
-        show_lines(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))
+        show_lines(out.write_instances(traces, output or run / "simuleval", unit))
     else:
         options.write_lines(out.lines(traces, to, side, unit), output)

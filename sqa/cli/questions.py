@@ -104,12 +104,12 @@ def make_questions(
 
     Rules write clozes of names, numbers, dates, roles and negations.  A language model writes questions of any kind.
     """
-    from sqa.files import clean_lines, records
+    from sqa.files import clean_lines
     from sqa.metrics.log_lines import lines_beside
     from sqa.questions.files import languages
     from sqa.questions.make import Maker, make, rule_maker
 
-    texts = clean_lines(references, records.lines(references))
+    texts = clean_lines(references)
     read = lines_beside(str(references), sources, len(texts)) if sources else []
     if maker == "endpoint":
         from sqa.questions.model import ModelMaker, announce, estimate_making
@@ -152,16 +152,17 @@ def ask(
 
     For each question, the reader looks for the first source word after which the answer is right and stays right.
     """
+    from sqa.metrics.latency_log import LogOptions
     from sqa.questions import measures
     from sqa.questions.ask import ask as answered
     from sqa.questions.ask import pairs_of
     from sqa.questions.files import read_questions
     from sqa.questions.make import Reader
     from sqa.questions.rules import Rules
-    from sqa.questions.texts import TextOptions, translated
+    from sqa.questions.texts import translated
 
     made = read_questions(questions)
-    reading = TextOptions(references, sources, None if source == "auto" else source == "speech", segments)
+    reading = LogOptions(references=references, sources=sources, source=source, segments=segments)
     recordings = import_module("smt.engines.speech_logs").read
     texts = [translated(log, reading, recordings) for log in logs]
     if reader == "endpoint":

@@ -26,12 +26,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, TypeVar
 from unicodedata import is_normalized, normalize
 
 from sqa.core import DataError
+from sqa.files import records
 from sqa.files.logs import Pieces
-from sqa.files.records import numbered
 
 T = TypeVar("T")
 MOST_INITIALS = 0.25  # words may begin with Ġ, a Maltese letter; a larger share means byte-level pieces
@@ -66,11 +67,6 @@ def _kind_of_piece(token: str) -> str | None:
     return found.lastgroup if found else None
 
 
-def joiner(pieces: Pieces | None) -> Callable[[Sequence[str]], str]:
-    """Return the function that joins tokens of this kind to a text."""
-    return _JOINERS[pieces or "words"]
-
-
 def words_at(
     where: str,
     prediction: str,
@@ -97,7 +93,7 @@ def words_at(
         raise DataError(f"{where}: {len(tokens)} words but {len(times)} {key}; each word needs one")
     kind = pieces if spm is None else "sentencepiece"
     check_words(where, tokens, kind)
-    words, at = (tokens, list(times)) if kind in (None, "words") else _joined(tokens, times, joiner(kind))
+    words, at = (tokens, list(times)) if kind in (None, "words") else _joined(tokens, times, JOINERS[kind])
     if spm is not None and words != prediction.split():
         raise DataError(f"{where}: the pieces of prediction_spm do not match the words of prediction")
     return words, at
@@ -136,7 +132,7 @@ def _byte_letters() -> dict[str, int]:
 
 
 _BYTE_OF = _byte_letters()
-_JOINERS: dict[str, Callable[[Sequence[str]], str]] = {
+JOINERS: dict[str, Callable[[Sequence[str]], str]] = {  # kind -> function that joins its tokens to a text
     "words": " ".join,
     "sentencepiece": _of_sentencepiece,
     "bytes": _of_bytes,
@@ -201,7 +197,7 @@ def log_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, A
         if any(f'"{key}":' in line for line in start):
             line = "write a line {index, prediction, delays, source, source_length} for each sentence"
             raise DataError(f"{name}: a file of {program}; {line}: {conversion}, with one delay for each word")
-    yield from numbered(chain(start, lines), name)
+    yield from records.numbered(chain(start, lines), name)
 
 
 class Cleaner:
@@ -229,17 +225,13 @@ class Cleaner:
         kept = [(part, value) for word, value in pairs for part in word.split()]
         return [word for word, _ in kept], [value for _, value in kept]
 
-    def text(self, where: str, text: str) -> str:
-        """Return the words of a text without oddities, with single spaces."""
-        return " ".join(self.words(where, words := text.split(), words)[0])
-
     def line(self, where: str, text: str) -> str:
-        """Return a line of plain text without oddities.
+        """Return a line of plain text without oddities, with single spaces.
 
         Raises DataError if the line is of another format, has pieces of words, or is damaged.
         """
         check_plain(where, text)
-        return self.text(where, text)
+        return " ".join(self.words(where, words := text.split(), words)[0])
 
     def report(self) -> None:
         """Print one line for each kind of change."""
@@ -285,9 +277,9 @@ def check_plain(where: str, text: str) -> None:
         raise DataError(f"{where}: expected one sentence in plain text, got {kind}; write only the sentences")
 
 
-def clean_lines(file: object, lines: Iterable[str]) -> list[str]:
+def clean_lines(file: Path) -> list[str]:
     """Return the lines of a file of plain text without oddities, and report the changes."""
     cleaner = Cleaner(file)
-    cleaned = [cleaner.line(f"{file}:{number}", line) for number, line in enumerate(lines, 1)]
+    cleaned = [cleaner.line(f"{file}:{number}", line) for number, line in enumerate(records.lines(file), 1)]
     cleaner.report()
     return cleaned

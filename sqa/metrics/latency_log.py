@@ -41,11 +41,10 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -54,25 +53,26 @@ from sqa.core import ConfigError, DataError, Floats, need
 from sqa.metrics import latency
 from sqa.metrics.delays import Delays
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention
-from sqa.metrics.log_lines import Log, SegmentLine, lines_beside, read_log
+from sqa.metrics.log_lines import Log, SegmentLine, Source, in_a_file, lines_beside, read_log
 from sqa.results import Table, show
 
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Options for reading a log."""
+    """Options for reading a log, and the texts beside it."""
 
     convention: str = "simuleval-1.1"  # a key of CONVENTIONS, or a prefix of one
     unit: Literal["word", "char"] = "word"  # unit of `reference` if there is no reference_length
-    source: Literal["auto", "text", "speech"] = "auto"
+    source: Source = "auto"
     end: Literal["auto", "log"] = "auto"  # end of a sentence: by the convention, or as in the log
-    references: Path | None = None  # one line per line of the log; replaces the log's references
+    references: Path | None = None  # one line per line of the log, or per segment; replaces the log's references
     use_reference: bool = True  # False: |y| is the number of delays
     computation_aware: bool = False  # include computing time; speech only
     strict: bool = False  # make odd lines errors
-    segmenter: Literal["", "soft"] = ""  # method that resegmented the log
-    computing: Literal["accumulated", "increment"] = "accumulated"  # definition of `elapsed`
-    name: str = ""  # name of the log in messages; empty: its path
+    sources: Path | None = None  # one line per line of the log, or per segment; not used by latencies
+    segments: Path | None = None  # of whole recordings; YAML or JSON: a list of {"wav", "offset" (s), "duration" (s)}
+    language: str | None = None  # with segments: language of Moses' tokenizer; None: words are aligned as written
+    computing: Literal["accumulated", "increment"] = "increment"  # with segments: definition of `elapsed`
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ class Scored:
     odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> reason
     speech: bool = False  # delays are milliseconds
     signature: str = ""  # convention, segmenter and definition of computing time
+    name: str = ""  # name of the log in messages
 
     def rows(self) -> Iterator[dict[str, int | float | str | None]]:
         """Yield one JSON object per sentence; null means undefined, and "odd" says why a line is odd."""
@@ -116,14 +117,21 @@ def convention_named(name: str) -> Convention:
 
 def score(path: str, options: LogOptions) -> Scored:
     """Score a log ("-" = standard input).  Raises DataError "FILE:LINE: ..." for an invalid line."""
+    if options.segments is None:
+        return _score(path, options, path)
+    with resegmented(path, options) as file:  # with the references
+        return _score(file, replace(options, references=None), f"segments of {path}")
+
+
+def _score(path: str, options: LogOptions, name: str) -> Scored:
     convention = convention_named(options.convention)
-    log = read_log(path, None if options.source == "auto" else options.source == "speech")
+    log = read_log(path, options.source)
     references = _references(log, options, convention) if options.use_reference else [None] * len(log.rows)
     delays = log.packed(options.end == "auto" and convention.eos, references)
     odd = {log.numbers[row]: problem for row, problem in log.odd(delays).items()}
     if odd and options.strict:
         line, problem = next(iter(odd.items()))
-        raise DataError(f"{options.name or path}:{line}: {problem}; --strict refuses it")
+        raise DataError(f"{name}:{line}: {problem}; --strict refuses it")
     if options.computation_aware:
         delays = replace(delays, flat=log.elapsed(), read=delays.flat)
     suffix = "_CA" if options.computation_aware else ""
@@ -137,7 +145,7 @@ def score(path: str, options: LogOptions) -> Scored:
     first = int(log.rows[0].index or 0)
     index = tuple(range(first, first + len(log.rows)))
     signature = _signature(convention, options, log)
-    return Scored(convention, values, used, index, log.numbers, whole, odd, log.speech, signature)
+    return Scored(convention, values, used, index, log.numbers, whole, odd, log.speech, signature, name)
 
 
 def _signature(convention: Convention, options: LogOptions, log: Log) -> str:
@@ -145,9 +153,10 @@ def _signature(convention: Convention, options: LogOptions, log: Log) -> str:
 
     OmniSTEval's resegmented logs do not state the definition, so theirs is "logged".
     """
-    converted = bool(options.segmenter) or not isinstance(log.rows[0], SegmentLine)
-    computing = options.computing if converted else "logged"
-    parts = [convention.name, f"segments:{options.segmenter}" if options.segmenter else ""]
+    computing = "logged" if isinstance(log.rows[0], SegmentLine) else "accumulated"
+    if options.segments is not None:
+        computing = options.computing
+    parts = [convention.name, "segments:soft" if options.segments is not None else ""]
     return "|".join(filter(None, [*parts, f"ca:{computing}" if options.computation_aware else ""]))
 
 
@@ -181,16 +190,17 @@ def _references(log: Log, options: LogOptions, convention: Convention) -> list[f
     if options.unit == "word" and not all(row.reference_length for row in rows) and _of_characters(log):
         problem = f"{len(rows[0].delays)} delays for a prediction of as many characters"
         raise DataError(f"{log.where(0)}: {problem}; count the reference in characters: --unit char")
+
+    def size(text: str) -> float:
+        return float(latency.reference_size(text, options.unit, convention))
+
     if options.references is not None:
-        texts = lines_beside(log.path, options.references, len(rows))
-        return [float(latency.reference_size(text, options.unit, convention)) for text in texts]
+        return [size(text) for text in lines_beside(log.path, options.references, len(rows))]
     given = any(row.reference for row in rows)  # "" in every line means that there were no references
 
     def length_of(row: Any) -> float | None:
         length: float | None = row.reference_length
-        if length is not None or row.reference is None or not given:
-            return length
-        return float(latency.reference_size(row.reference, options.unit, convention)) or None
+        return length if length is not None or row.reference is None or not given else size(row.reference) or None
 
     return [length_of(row) for row in rows]
 
@@ -201,7 +211,7 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
     if scored.odd:
         line, what = next(iter(scored.odd.items()))
         many = f"{len(scored.odd)} of {len(scored.index)} lines are odd, the first:"
-        where = f"{options.name or path}:{line}"
+        where = f"{scored.name}:{line}"
         print(f"sqa: {where}: {many} {what}; computed as SimulEval does (--strict refuses them)", file=sys.stderr)
     if as_json:
         sys.stdout.writelines(json.dumps(row) + "\n" for row in scored.rows())
@@ -215,56 +225,37 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
 RESEGMENTED = "instances.resegmented.jsonl"  # OmniSTEval's name of the file
 
 
-@dataclass(frozen=True, slots=True)
-class Segments:
-    """The segments of the recordings of a log."""
-
-    file: Path  # YAML or JSON: a list of {"wav", "offset" (s), "duration" (s)}
-    references: Path | None  # one line per segment
-    language: str | None = None  # language of Moses' tokenizer, ISO 639-1; None: words are aligned as written
-    by_character: bool = False
-    increment: bool = True  # definition of delays with computing time: True is "increment", False "accumulated"
-
-
-@contextmanager
-def resegmented(log: str, segments: Segments) -> Iterator[str]:
+def resegmented(log: str, options: LogOptions) -> AbstractContextManager[str]:
     """Write a log's segments to a temporary file during the block, and yield its path.
 
     Raises ConfigError without the package or references, and DataError for a file that OmniSTEval refuses.
     """
-    if segments.references is None:
+    if options.references is None:
         raise ConfigError("--segments: give --references, with a line for each segment")
     need("omnisteval", "--segments")
-    if segments.language is not None:
+    if options.language is not None:
         need("mosestokenizer", "--lang")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / RESEGMENTED
-        path.write_text("".join(f"{line}\n" for line in _lines(log, segments)), encoding="utf-8")
-        yield str(path)
-
-
-def _lines(log: str, segments: Segments) -> list[str]:
     from omnisteval import resegment
     from omnisteval.io import load_resegmentation_inputs
 
     try:
         reference_words, words, segmentation, references = load_resegmentation_inputs(
-            str(segments.file),
+            str(options.segments),
             None,
-            str(segments.references),
+            str(options.references),
             log,
-            char_level=segments.by_character,
-            fix_emission_ca_flag=segments.increment,
+            char_level=options.unit == "char",
+            fix_emission_ca_flag=options.computing == "increment",
         )
         _, rows = resegment(
             reference_words,
             words,
             segmentation,
             references,
-            char_level=segments.by_character,
-            lang=segments.language,
+            char_level=options.unit == "char",
+            lang=options.language,
         )
     except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
-        problem = f"OmniSTEval cannot segment it by {segments.file}, only SimulEval's logs of speech: {error}"
+        problem = f"OmniSTEval cannot segment it by {options.segments}, only SimulEval's logs of speech: {error}"
         raise DataError(f"{log}: {problem}; docs/latency.md names the commands for other logs") from error
-    return [json.dumps(row, ensure_ascii=False) for row in rows]
+    return in_a_file("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), RESEGMENTED)

@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, field, structs
@@ -22,6 +24,7 @@ SCORED_BY: dict[str, str] = {  # programs whose logs other commands score
     "SimulStreaming": "`sqa run` scores it, as `translator: {name: recorded, file: LOG}`",
 }
 ROUNDING = 1e-3  # tolerance in ms: delays are sums of chunk lengths
+Source = Literal["auto", "text", "speech"]  # unit of the delays: "auto" is determined by the log
 SinceSegment = Annotated[float, Meta(ge=-1e100, le=1e100)]
 
 
@@ -128,16 +131,17 @@ class Log:
         yield early, "elapsed", times, "{value:g} is less than the delay {delay:g}"
 
 
-def read_log(path: str, declared: bool | None = None) -> Log:
+def read_log(path: str, source: Source = "auto") -> Log:
     """Read a log.
 
     Args:
         path: The file, or "-" for standard input.
-        declared: Whether the log is of speech; None if the user did not specify it.
+        source: Whether delays count words of text or milliseconds of speech, if the user declares it.
 
     Raises:
         DataError: If a line is invalid, or inconsistent with itself or the other lines; "FILE:LINE: ...".
     """
+    declared = None if source == "auto" else source == "speech"
     rows: list[Any] = []
     numbers: list[int] = []
     kinds: list[Kind] = []
@@ -163,6 +167,15 @@ def read_log(path: str, declared: bool | None = None) -> Log:
     _check_indices(log)
     _check_keys(log)
     return log
+
+
+@contextmanager
+def in_a_file(log: str, name: str = "instances.log") -> Iterator[str]:
+    """Write a log's text to a temporary file of this name during the block, and yield its path."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_text(log, encoding="utf-8")
+        yield str(file)
 
 
 def lines_beside(path: str, file: Path, lines: int) -> list[str]:

@@ -4,11 +4,12 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from sqa.core import NotComputable, Question, QuestionTrace
 from sqa.data.own_questions import record_of
+from sqa.files import write_text
 from sqa.metrics.measure import sentence_references
 
 Unit = Literal["sentence", "question"]
@@ -88,12 +89,11 @@ def submission_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
     words.
     """
     for trace in traces:
-        q, before = trace.question, [0, *accumulate(map(len, trace.question.sentences))]
         if any(emission.erase for emission in trace.emissions):
-            raise NotComputable(f"{q.id}: retracts words, which a submission cannot represent")
-        written = [(emission.token, before[emission.sentence] + emission.g) for emission in trace.emissions]
+            raise NotComputable(f"{trace.question.id}: retracts words, which a submission cannot represent")
+        written = [*zip((e.token for e in trace.emissions), trace.source_words.tolist(), strict=True)]
         for i, (token, g) in enumerate(written or [("", 0)]):
-            row: dict[str, Any] = {"question": q.id, "step": i, "token": token, "g": g}
+            row: dict[str, Any] = {"question": trace.question.id, "step": i, "token": token, "g": g}
             if trace.guesses is not None and trace.buzzes is not None:
                 best = trace.guesses[i][:1] if written else ()
                 row |= {"guess": best[0].page if best else "", "buzz": bool(written) and trace.buzzes[i].buzz}
@@ -106,3 +106,28 @@ def csv_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(row)
         yield line.getvalue()
+
+
+def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = "sentence") -> Path:
+    """Write a run in SimulEval 1.1's format, for `simuleval --score-only --output FOLDER`; return the log's path.
+
+    The translator `recorded` reads the log.  It has one line per sentence, or with `unit` "question" one per question
+    with the delays of equation 1 (see `sqa.core.trace`).  A sentence's reference is its own human translation if source
+    and translation have equally many sentences, else its share of the question's words.  Elapsed times are 0.  Raises
+    NotComputable for a trace with retractions.
+    """
+    rows: list[str] = []
+    for trace in traces:
+        if any(emission.erase for emission in trace.emissions):
+            raise NotComputable(f"{trace.question.id} retracts words, which an instances.log cannot represent")
+        pairs = zip(*(question_texts([trace.question], side, unit) for side in ("sources", "references")), strict=True)
+        for sentence, (source, reference) in enumerate(pairs):
+            written = [e for e in trace.emissions if unit == "question" or e.sentence == sentence]
+            delays = trace.source_words.tolist() if unit == "question" else [e.g for e in written]
+            row = {"index": len(rows), "prediction": " ".join(e.token for e in written), "delays": delays}
+            row |= {"elapsed": [0] * len(written), "prediction_length": len(written), "reference": reference}
+            row |= {"source": source, "source_length": len(source.split())}
+            rows.append(json.dumps(row) + "\n")
+    write_text(folder / "config.yaml", "source_type: text\ntarget_type: text\n")
+    write_text(folder / "instances.log", "".join(rows))
+    return folder / "instances.log"

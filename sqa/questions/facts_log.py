@@ -16,15 +16,16 @@ import numpy as np
 
 from sqa.core import DataError, Floats, NotComputable, bootstrap, every
 from sqa.metrics.fact_metrics import OF_LOGS, Side, fact_stats
+from sqa.metrics.latency_log import LogOptions
 from sqa.metrics.quality.facts import Judged, judge
 from sqa.questions.files import languages as codes_of
-from sqa.questions.texts import TextOptions, Translated, of_log
+from sqa.questions.texts import Translated, of_log
 from sqa.results import Table, show
 
 LEAST = 0.15  # minimum share of function words in a text of its language
 
 
-TEXTS = TextOptions()  # no texts beside the log
+TEXTS = LogOptions()  # no texts beside the log
 
 
 class JudgedLog(NamedTuple):
@@ -49,7 +50,7 @@ class JudgedLog(NamedTuple):
             yield {"index": index, "facts": facts, "invented": [fact.text for fact in judged.invented]}
 
 
-def judged_log(path: str, languages: str, texts: TextOptions = TEXTS) -> JudgedLog:
+def judged_log(path: str, languages: str, texts: LogOptions = TEXTS) -> JudgedLog:
     """Return a log ("-": standard input) with the facts of every line.
 
     Args:
@@ -104,7 +105,7 @@ def table(lines: JudgedLog, resamples: int = 1000) -> Iterator[tuple[Any, ...]]:
         yield metric.name, *numbers, n, left_out, unit
 
 
-def main(path: str, languages: str, texts: TextOptions, as_json: bool) -> None:
+def main(path: str, languages: str, texts: LogOptions, as_json: bool) -> None:
     """Print a table, or one JSON object with the facts of each line; the arguments are those of `judged_log`."""
     lines = judged_log(path, languages, texts)
     if as_json:

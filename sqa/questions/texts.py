@@ -15,15 +15,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from sqa.core import DataError, QuestionTrace
 from sqa.files import Cleaner, clean_lines, kind_of, records
 from sqa.files.logs import names_audio
 from sqa.metrics.fact_metrics import written
-from sqa.metrics.latency_log import Segments, resegmented
-from sqa.metrics.log_lines import EOS, lines_beside, read_log
+from sqa.metrics.latency_log import LogOptions, resegmented
+from sqa.metrics.log_lines import EOS, in_a_file, lines_beside, read_log
 from sqa.pipeline import open_run
 from sqa.questions.rules import words_of
 
@@ -65,22 +64,12 @@ class Translated:
     unit: Unit  # of reads, lengths and positions
 
 
-@dataclass(frozen=True, slots=True)
-class TextOptions:
-    """Texts beside a log, and how to read it."""
-
-    references: Path | None = None  # one line per segment; replaces the log's references
-    sources: Path | None = None
-    speech: bool | None = None  # delays are milliseconds of speech; None: determined by the log
-    segments: Path | None = None  # YAML of the segments of whole recordings
-
-
-def of_log(path: str, options: TextOptions) -> Translated:
+def of_log(path: str, options: LogOptions) -> Translated:
     """Return the segments of a log of SimulEval or OmniSTEval ("-": standard input).
 
     Raises DataError "FILE:LINE: ..." for an invalid line.
     """
-    log = read_log(path, options.speech)
+    log = read_log(path, options.source)
     rows, scale = log.rows, 1000 if log.speech else 1
     references: Sequence[str | None] = [row.reference for row in rows]
     sources = [row.source if isinstance(row.source, str) and not names_audio(row.source) else "" for row in rows]
@@ -136,7 +125,7 @@ def segment_of(trace: QuestionTrace, timed: bool = False) -> Segment:
     return Segment(question.id, words, reads, times[-1], question.words, times[1:], question.reference_text)
 
 
-def translated(path: str, options: TextOptions, recordings: Callable[[Path], Iterable[Any]]) -> Translated:
+def translated(path: str, options: LogOptions, recordings: Callable[[Path], Iterable[Any]]) -> Translated:
     """Return the translation in a log, a run's folder or a plain text.
 
     Args:
@@ -144,36 +133,33 @@ def translated(path: str, options: TextOptions, recordings: Callable[[Path], Ite
         options: Texts beside the log, and how to read it.
         recordings: Reader of logs of whole recordings (smt/engines/speech_logs.py).
     """
-    if Path(path).is_dir() and (Path(path) / "run.json").is_file():
-        return of_run(Path(path))
-    first = "{" if path == "-" or Path(path).is_dir() else next(iter(records.lines(Path(path))), "")
-    if not first.lstrip().startswith("{"):
-        return Translated(path, list(_plain(path, options)), "")
+    file, whole = Path(path), False  # whole: a log of whole recordings
+    if (file / "run.json").is_file():
+        return of_run(file)
+    if path != "-" and not (whole := file.is_dir()):
+        if not next(records.lines(file), "").lstrip().startswith("{"):
+            return Translated(path, list(_plain(path, options)), "")
+        whole = kind_of(path, next(records.json_lines(file))).program in ("simulstream", "SimulStreaming")
     with ExitStack() as stack:
         log = path
-        if path != "-" and (Path(path).is_dir() or kind_of(path, records.parse_json(first)).program in _WHOLE):
+        if whole:
             if options.segments is None:
                 raise DataError(f"{path}: a log of whole recordings; give their --segments FILE and --references FILE")
-            log = str(Path(stack.enter_context(TemporaryDirectory())) / Path(path).name)
-            Path(log).write_text("".join(_recordings(recordings(Path(path)))), encoding="utf-8")
+            log = stack.enter_context(in_a_file("".join(_recordings(recordings(file))), file.name))
         if options.segments is not None:
-            log = stack.enter_context(resegmented(log, Segments(options.segments, options.references)))
+            log = stack.enter_context(resegmented(log, options))
         beside = replace(options, references=None) if options.segments else options
         return replace(of_log(log, beside), name=path)
 
 
-def _plain(path: str, options: TextOptions) -> Iterator[Segment]:
+def _plain(path: str, options: LogOptions) -> Iterator[Segment]:
     """Yield the lines of a plain text as segments."""
-    lines = clean_lines(path, records.lines(Path(path)))
-    beside = [lines_beside(path, file, len(lines)) if file else None for file in (options.references, options.sources)]
-    references, sources = beside
-    for n, line in enumerate(lines):
-        source = tuple(sources[n].split()) if sources else ()
-        reference = references[n] if references else None
-        yield Segment(f"{path}:{n + 1}", words_of(line), (), 0.0, source, (), reference)
-
-
-_WHOLE = ("simulstream", "SimulStreaming")
+    lines = clean_lines(Path(path))
+    absent = [None] * len(lines)
+    files = (options.references, options.sources)
+    beside = (lines_beside(path, file, len(lines)) if file else absent for file in files)
+    for n, (line, reference, source) in enumerate(zip(lines, *beside, strict=True), 1):
+        yield Segment(f"{path}:{n}", words_of(line), (), 0.0, tuple((source or "").split()), (), reference)
 
 
 def _recordings(recordings: Iterable[Any]) -> Iterator[str]:

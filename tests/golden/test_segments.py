@@ -5,16 +5,18 @@
     ... --fix_simuleval_emission_ca                                                      # INCREMENT
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from refusals import refused
 
 from sqa.core import ConfigError, DataError
-from sqa.metrics.latency_log import LogOptions, Segments, resegmented, score
+from sqa.metrics.latency_log import LogOptions, score
 
 FOLDER = Path(__file__).parent / "vectors" / "segments"
-LOG, SEGMENTS = str(FOLDER / "recordings.log"), Segments(FOLDER / "segments.yaml", FOLDER / "references.txt")
+LOG = str(FOLDER / "recordings.log")
+SEGMENTS = LogOptions("omnisteval", segments=FOLDER / "segments.yaml", references=FOLDER / "references.txt")
 needs_omnisteval = pytest.mark.needs("omnisteval")
 IDEAL = {"LongYAAL": 1272.8968, "AL": 1144.4881, "LAAL": 1285.7579, "AP": 0.8077, "DAL": 1489.4896}
 ACCUMULATED = {"LongYAAL": 1448.7897, "AL": 1294.7619, "LAAL": 1436.0317, "AP": 0.8688, "DAL": 1666.0075}
@@ -27,10 +29,7 @@ INCREMENT = {"LongYAAL": 1310.3968, "AL": 1181.9881, "LAAL": 1323.2579, "AP": 0.
     [("increment", False, IDEAL), ("increment", True, INCREMENT), ("accumulated", True, ACCUMULATED)],
 )
 def test_latencies_of_segments_equal_omnisteval(computing, aware, printed):
-    segments = Segments(SEGMENTS.file, SEGMENTS.references, increment=computing == "increment")
-    with resegmented(LOG, segments) as path:
-        options = LogOptions("omnisteval", computation_aware=aware, segmenter="soft", computing=computing)
-        scored = score(path, options)
+    scored = score(LOG, replace(SEGMENTS, computation_aware=aware, computing=computing))
     suffix = "_CA" if aware else ""
     means = {name: mean for name, (mean, *_) in scored.means().items()}
     assert {name: round(means[name + suffix], 4) for name in printed} == printed
@@ -41,21 +40,23 @@ def test_latencies_of_segments_equal_omnisteval(computing, aware, printed):
 def test_missing_recording_is_an_error(tmp_path):
     log = tmp_path / "one.log"
     log.write_text(Path(LOG).read_text("utf-8").splitlines()[0], encoding="utf-8")
-    refused(DataError, "OmniSTEval cannot segment it by .*segments.yaml, .*: Number of hypotheses", resegment, str(log))
+    refused(
+        DataError,
+        "OmniSTEval cannot segment it by .*segments.yaml, .*: Number of hypotheses",
+        score,
+        str(log),
+        SEGMENTS,
+    )
 
 
 @needs_omnisteval
 def test_log_of_simulstream_names_its_command(tmp_path):
     log = tmp_path / "simulstream.jsonl"
     log.write_text('{"id": 0, "metadata": {"wav_name": "one.wav"}}\n')
-    refused(DataError, "only SimulEval's logs of speech: .*; docs/latency.md names the commands", resegment, str(log))
+    refused(
+        DataError, "only SimulEval's logs of speech: .*; docs/latency.md names the commands", score, str(log), SEGMENTS
+    )
 
 
 def test_segments_need_references():
-    segments = Segments(SEGMENTS.file, None)
-    refused(ConfigError, "--segments: give --references", resegment, LOG, segments)
-
-
-def resegment(log: str, segments: Segments = SEGMENTS) -> None:
-    with resegmented(log, segments):
-        pass
+    refused(ConfigError, "--segments: give --references", score, LOG, replace(SEGMENTS, references=None))

@@ -12,17 +12,17 @@ problem of every line is reported, up to 10,000 problems.
 
 import json
 import sys
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.json import schema as json_schema
 
-from sqa.core import Buzz, ConfigError, DataError, Emission, Guess, NotComputable, Question, QuestionTrace, on_a_screen
+from sqa.core import Buzz, ConfigError, DataError, Guess, NotComputable, Question, QuestionTrace, on_a_screen
 from sqa.core.answers import unwritable
+from sqa.core.trace import by_sentence
 from sqa.data.datasets import load_questions
 from sqa.files import JOIN, check_words, converted, lines, parse_json
 from sqa.files.target_words import oddity
@@ -173,18 +173,11 @@ def _problems(question: Question, rows: Sequence[tuple[int, Row]], torn: bool) -
 
 
 def _trace(question: Question, rows: Sequence[Row], answered: bool) -> QuestionTrace:
-    """Return the trace of a question by inverting equation 1 (`sqa.core.trace`).
-
-    A word written after g words belongs to the sentence that holds word g.
-    """
-    ends = list(accumulate(len(sentence) for sentence in question.sentences))
+    """Return the trace of a question: a word written after g words belongs to the sentence that holds word g."""
     written = [row for row in rows if row.token]
-    emissions = []
-    for row in written:
-        sentence = bisect_left(ends, row.g)  # first sentence that ends at word g or later
-        emissions.append(Emission(sentence, row.token, row.g - [0, *ends][sentence], False))
+    emissions = tuple(by_sentence(question, ((row.token, row.g, False, 0) for row in written)))
     if not answered:
-        return QuestionTrace(question, tuple(emissions))
+        return QuestionTrace(question, emissions)
     guesses = tuple((Guess(row.guess, 1.0),) if row.guess else () for row in written)
     buzzes = tuple(Buzz(float(bool(row.buzz)), bool(row.buzz)) for row in written)
-    return QuestionTrace(question, tuple(emissions), guesses, buzzes)
+    return QuestionTrace(question, emissions, guesses, buzzes)

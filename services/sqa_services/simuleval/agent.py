@@ -92,9 +92,7 @@ class SimulevalTranslator:
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Return the emissions of whole questions, sentence by sentence; every source knows its length."""
-        return [
-            [each for i in range(len(q.sentences)) for each in self._emissions(q.sentences[i], i)] for q in questions
-        ]
+        return [[e for i, words in enumerate(q.sentences) for e in self._emissions(words, i)] for q in questions]
 
     def _emissions(self, words: Sequence[str], sentence: int) -> Iterator[Emission]:
         source = iter(words)

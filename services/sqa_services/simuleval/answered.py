@@ -1,8 +1,7 @@
 """Scores of a log's answers, as in `sqa run`, for scorers inside SimulEval and simulstream."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,13 +12,15 @@ import yaml
 from sqa.core import DataError, Floats, Mean, NotComputable, Question
 from sqa.files import Store
 from sqa.metrics.fact_metrics import OF_LOGS, Facts
+from sqa.metrics.latency_log import LogOptions
+from sqa.metrics.log_lines import in_a_file
 from sqa.pipeline import run, run_from_mapping
 from sqa.questions.ask import ask
 from sqa.questions.facts_log import JudgedLog, judged_log
 from sqa.questions.files import read_questions
 from sqa.questions.measures import ALL, tables
 from sqa.questions.rules import Rules
-from sqa.questions.texts import TextOptions, of_log
+from sqa.questions.texts import of_log
 
 NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
 SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # name in the other programs -> metric
@@ -60,17 +61,8 @@ def add_asked(parser: ArgumentParser) -> None:
     parser.add_argument("--sqa-asked", required=True, help="file of questions, made by sqa questions make")
 
 
-@contextmanager
-def in_a_file(log: str) -> Iterator[Path]:
-    """Write a log's text to a temporary file during the block."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "instances.log"
-        file.write_text(log, encoding="utf-8")
-        yield file
-
-
 @cache
-def _judged(log: str, pair: str, texts: TextOptions) -> JudgedLog:
+def _judged(log: str, pair: str, texts: LogOptions) -> JudgedLog:
     """Return the facts of each sentence of a log's text."""
     with in_a_file(log) as file:
         return judged_log(str(file), pair, texts)
@@ -81,7 +73,7 @@ def _fact_stats(metric: Facts, log: str, args: Namespace) -> Floats:
     sources = getattr(args, "sqa_sources", None)
     if sources == "" and metric.side != "arrived":
         raise NotComputable(f"{metric.name}: needs --sqa-sources, a file with one line per segment")
-    texts = TextOptions(sources=Path(sources) if sources else None)
+    texts = LogOptions(sources=Path(sources) if sources else None)
     return _judged(log, args.sqa_pair, texts).stats(metric.side)
 
 
@@ -90,7 +82,7 @@ def _asked(log: str, questions: Path) -> dict[str, Floats]:
     """Return the statistics of each sentence of a log's text by measure, for the questions of a file."""
     made = read_questions(questions)
     with in_a_file(log) as file:
-        answers = ask(of_log(str(file), TextOptions()), made, Rules(made.pair[1]))
+        answers = ask(of_log(file, LogOptions()), made, Rules(made.pair[1]))
     return {measure: stats for kind, measure, stats in tables(answers) if kind == ALL}
 
 
@@ -98,13 +90,13 @@ def _asked_stats(measure: str, log: str, args: Namespace) -> Floats:
     return _asked(log, Path(args.sqa_asked))[measure]
 
 
-def answered(log: Path, questions: str, guesser: str, buzzer: str, pieces: str | None = None) -> Answered:
+def answered(log: str, questions: str, guesser: str, buzzer: str, pieces: str | None = None) -> Answered:
     """Return the scores of a log; `pieces` is the kind of its tokens.  Raises SqaError if it cannot be scored."""
     dataset = yaml.safe_load(questions)
     config = {
         "name": "scored",
         "dataset": {"name": dataset} if isinstance(dataset, str) else dataset,
-        "translator": {"name": "recorded", "file": str(log), "pieces": pieces},
+        "translator": {"name": "recorded", "file": log, "pieces": pieces},
         "guesser": yaml.safe_load(guesser),
         "buzzer": yaml.safe_load(buzzer),
         "metrics": list(NAMES),

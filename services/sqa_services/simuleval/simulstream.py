@@ -61,7 +61,7 @@ class OfAnswers(LatencyScorer):
         """Return the metric's value for the log as `ideal_latency`; `samples` is ignored."""
         args = self.args
         try:
-            result = answered(Path(args.log_file), args.sqa_questions, args.sqa_guesser, args.sqa_buzzer, _pieces(args))
+            result = answered(args.log_file, args.sqa_questions, args.sqa_guesser, args.sqa_buzzer, _pieces(args))
         except SqaError as error:
             raise SystemExit(f"sqa: {error}") from error
         return LatencyScores(ideal_latency=result.value[self.metric])

@@ -9,12 +9,12 @@ import pytest
 from small_runs import small_run
 from stand_ins.simuleval_command import printed, simuleval, table, write_lines
 
-from smt.engines.instances import write_instances
 from smt.engines.recorded import RecordedConfig
 from smt.engines.recorded import build as build_recorded
 from sqa.data.datasets import load_questions
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import FORMULAS
+from sqa.pipeline.export import write_instances
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("simul")]
 LATENCY = ("AL", "LAAL", "AP", "DAL")  # without ATD, because the command treats every log as speech

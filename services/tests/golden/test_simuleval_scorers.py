@@ -13,13 +13,14 @@ import sqa
 from sqa.core import ROOT
 from sqa.data.datasets import load_questions
 from sqa.files import json_lines
+from sqa.metrics.latency_log import LogOptions
 from sqa.questions import measures
 from sqa.questions.ask import ask
 from sqa.questions.facts_log import judged_log
 from sqa.questions.facts_log import table as facts_table
 from sqa.questions.make import make, rule_maker
 from sqa.questions.rules import Rules
-from sqa.questions.texts import TextOptions, of_log
+from sqa.questions.texts import of_log
 from sqa_services.simuleval.answered import ASKED
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("simul")]
@@ -98,7 +99,7 @@ def test_answered_questions_equal_sqa_ask(tmp_path: Path, user_dir: str, old: tu
     questions.write(tmp_path / "asked.jsonl")
     scorers = ("--user-dir", user_dir, "--latency-metrics", *ASKED, "--sqa-asked", tmp_path / "asked.jsonl")
     scores = printed(simuleval(*old, *scorers))
-    frame = measures.frame([ask(of_log(str(EXAMPLE), TextOptions()), questions, Rules("en"))], questions, "rules", 10)
+    frame = measures.frame([ask(of_log(str(EXAMPLE), LogOptions()), questions, Rules("en"))], questions, "rules", 10)
     expected_values = {name: round(frame.one(measure, kind="all").value, 3) for name, measure in ASKED.items()}
     assert {name: scores[name] for name in ASKED} == expected_values
     assert 0.5 < scores["SQA_ANSWERED"] < 1

@@ -19,11 +19,12 @@ from stand_ins.simuleval_command import SCORERS
 import sqa
 from smt.engines.speech_logs import read as recordings
 from sqa.core import ROOT
+from sqa.metrics.latency_log import LogOptions
 from sqa.questions import measures
 from sqa.questions.ask import ask
 from sqa.questions.make import make, rule_maker
 from sqa.questions.rules import Rules
-from sqa.questions.texts import TextOptions, translated
+from sqa.questions.texts import translated
 
 PYTHON = os.environ.get("SQA_SIMULSTREAM_PYTHON") or (find_spec("simulstream") and sys.executable)
 needs_simulstream = pytest.mark.skipif(not PYTHON, reason=reason("SQA_SIMULSTREAM_PYTHON"))
@@ -103,7 +104,7 @@ def test_answered_questions_equal_sqa_ask(spoken: tuple[str, ...], tmp_path: Pat
     references = (tmp_path / "reference").read_text("utf-8").splitlines()
     questions = make(rule_maker("es-en", references), references, [], "es-en", 0)
     questions.write(tmp_path / "asked.jsonl")
-    texts = TextOptions(tmp_path / "reference", segments=tmp_path / "audio.yaml")
+    texts = LogOptions(references=tmp_path / "reference", segments=tmp_path / "audio.yaml")
     system = translated(str(APPENDED), texts, lambda path: recordings(path, "sentencepiece"))
     frame = measures.frame([ask(system, questions, Rules("en"))], questions, "rules", 10)
     done = simulstream(tmp_path, APPENDED, "SQA_ANSWERED", *spoken, "--sqa-asked", str(tmp_path / "asked.jsonl"))

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from tables import tables_of
 
-from smt.engines.instances import write_instances
 from sqa.files import Store
 from sqa.metrics import build
 from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
 from sqa.metrics.latency_log import LogOptions, score
 from sqa.pipeline import run, run_from_mapping, save
+from sqa.pipeline.export import write_instances
 
 TABLES = tables_of(__file__)
 

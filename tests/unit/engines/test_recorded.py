@@ -12,9 +12,9 @@ from tables import tables_of
 
 from smt.engines import fixed
 from smt.engines.fixed import FixedConfig
-from smt.engines.instances import write_instances
 from smt.engines.recorded import RecordedConfig, build
 from sqa.core import DataError, Emission, NotComputable, Question, QuestionTrace
+from sqa.pipeline.export import write_instances
 
 TABLES = tables_of(__file__)
 

@@ -10,7 +10,8 @@ from tables import tables_of
 
 from smt.engines import command, fixed, llm_replies, recorded
 from sqa.core import DataError, Question
-from sqa.questions.texts import TextOptions, translated
+from sqa.metrics.latency_log import LogOptions
+from sqa.questions.texts import translated
 from sqa_services.protocols import submission
 
 TABLES = tables_of(__file__)
@@ -78,7 +79,7 @@ def read(reader: str, folder: Path, words: tuple[str, ...]) -> tuple[str, ...]:
         path = log_of(folder, words) if reader == "log for questions" else folder / "t.txt"
         if reader == "questions":
             path.write_text(" ".join(words) + "\n", encoding="utf-8")
-        return translated(str(path), TextOptions(), speech_logs.read).segments[0].words
+        return translated(str(path), LogOptions(), speech_logs.read).segments[0].words
     make = simulstream if reader == "simulstream" else simulstreaming
     [recording] = speech_logs.read(make(folder, words))
     return tuple(word.token for word in recording.wrote if word.token)

@@ -14,10 +14,10 @@ from sqa.core.numbers import reading as digits
 from sqa.data.priors import Priors, form
 from sqa.metrics import build
 from sqa.metrics.fact_metrics import written
+from sqa.metrics.latency_log import LogOptions
 from sqa.metrics.quality import facts
 from sqa.metrics.quality.facts import Text, extract, judge, same_name
 from sqa.questions.facts_log import TEXTS, judged_log, main
-from sqa.questions.texts import TextOptions
 
 TABLES = tables_of(__file__)
 
@@ -187,7 +187,7 @@ def test_facts_of_a_log_are_printed(tmp_path, capsys):
 def test_speech_lag_is_in_seconds_of_the_transcript(tmp_path, capsys):
     delays = [100.0, 300.0, 400.0, 700.0, 1900.0]
     speech = {"prediction": "In 1830 he saw London", "delays": delays, "source_length": 2000.0}
-    judged = judged_log(log(tmp_path, **speech), "es-en", TextOptions(speech=True))
+    judged = judged_log(log(tmp_path, **speech), "es-en", LogOptions(source="speech"))
     heard = 2 * len("En noviembre de 1830 ") / len(SOURCE + " ")
     assert next(judged.records())["facts"][1]["lag"] == pytest.approx(0.3 - heard)
     assert judged.log.segments[0].positions[-1] == 2.0

@@ -3,12 +3,14 @@
 import io
 import json
 import math
+from contextlib import nullcontext
 
 import pytest
 from refusals import refused
 from tables import tables_of
 
 from sqa.core import ConfigError, DataError
+from sqa.metrics import latency_log
 from sqa.metrics.latency_log import LogOptions, convention_named, main, score
 
 TABLES = tables_of(__file__)
@@ -67,8 +69,10 @@ def test_omnisteval_strips_blanks_of_a_reference(tmp_path):
     assert blanks > stripped
 
 
-def test_messages_about_segments_name_the_log(tmp_path, capsys):
-    main(log(tmp_path, row([2, 1], 3, 2)), LogOptions(name="segments of my.log"), as_json=False)
+def test_messages_about_segments_name_the_log(tmp_path, capsys, monkeypatch):
+    cut = log(tmp_path, row([2, 1], 3, 2))
+    monkeypatch.setattr(latency_log, "resegmented", lambda path, options: nullcontext(cut))
+    main("my.log", LogOptions(segments=tmp_path), as_json=False)
     assert capsys.readouterr().err.startswith("sqa: segments of my.log:1: 1 of 1 lines are odd")
 
 

@@ -9,11 +9,12 @@ from refusals import refused
 
 from smt.engines.speech_logs import read as recordings
 from sqa.core import ROOT, ConfigError, DataError
+from sqa.metrics.latency_log import LogOptions
 from sqa.questions import measures
 from sqa.questions.ask import ask, bisected
 from sqa.questions.make import make, rule_maker
 from sqa.questions.rules import Rules
-from sqa.questions.texts import Segment, TextOptions, Translated, translated
+from sqa.questions.texts import Segment, Translated, translated
 from sqa.report.curves import draw_answered
 
 REFERENCES = ["In 1830 Bolívar left London.", "He had three thousand men."]
@@ -34,7 +35,7 @@ def log(path: Path, *rows: tuple[str, list[float]], **more) -> str:
 
 
 def answered(path: str, **options):
-    asked = ask(translated(path, TextOptions(**options), recordings), QUESTIONS, READER)
+    asked = ask(translated(path, LogOptions(**options), recordings), QUESTIONS, READER)
     return {a.question.answers[0]: a for answers in asked.answers for a in answers}
 
 
@@ -91,7 +92,7 @@ def test_simulstream_log_is_read_with_segments(tmp_path):
     refused(DataError, "whole recordings; give their --segments", answered, str(path))
     cut = lines(tmp_path, [f"- {{wav: a.wav, offset: {n}.0, duration: 3.0}}" for n in (0, 3)], "cut.yaml")
     texts = {"segments": cut, "references": lines(tmp_path, REFERENCES)}
-    assert translated(str(path), TextOptions(**texts), recordings).segments[0].text(9) == REFERENCES[0]
+    assert translated(str(path), LogOptions(**texts), recordings).segments[0].text(9) == REFERENCES[0]
     found = answered(str(path), **texts)
     assert {answer: round(a.at or 0, 3) for answer, a in found.items()} == {
         "1830": 2.0,
@@ -104,7 +105,9 @@ def test_simulstream_log_is_read_with_segments(tmp_path):
 def test_plain_text_has_no_times(tmp_path):
     texts = lines(tmp_path, ["There Bolívar left Paris in 1830.", "He had 3,000 men."])
     asked = ask(
-        translated(str(texts), TextOptions(lines(tmp_path, REFERENCES, "r.txt")), recordings), QUESTIONS, READER
+        translated(str(texts), LogOptions(references=lines(tmp_path, REFERENCES, "r.txt")), recordings),
+        QUESTIONS,
+        READER,
     )
     rows = {(row["kind"], row.metric): row.value for row in measures.frame([asked], QUESTIONS, "rules", 10).rows}
     assert rows == {("all", "answered"): 0.75, ("all", "invented"): 0.25} | {
@@ -117,6 +120,7 @@ def test_other_texts_are_refused(tmp_path):
     path = log(tmp_path / "a.log", ("x", [1]), ("y", [1]), reference="Another reference.")
     refused(DataError, "a.log:1: the questions are of another reference", answered, path)
     refused(DataError, "1 segments, but the questions are of 2", answered, str(lines(tmp_path, ["one"])))
+    refused(DataError, ":1: not JSON: .*; expected JSON lines", answered, str(lines(tmp_path, ["{one"])))
 
 
 # ------------------------------------------------------------------------------------------------------ the search
@@ -210,7 +214,7 @@ def test_the_bundled_article_gives_the_numbers_of_the_page():
     texts = [(EXAMPLE / f"voyage.{code}.txt").read_text("utf-8").splitlines() for code in ("en", "es")]
     questions = make(rule_maker("es-en", texts[0]), *texts, "es-en", 3)
     logs = [str(EXAMPLE / f"voyage_{name}.log") for name in ("wait2", "phrase3")]
-    asked = [ask(translated(log, TextOptions(), recordings), questions, READER) for log in logs]
+    asked = [ask(translated(log, LogOptions(), recordings), questions, READER) for log in logs]
     answered = [row for row in measures.frame(asked, questions, "rules", 200).rows if row.metric == "answered"]
     assert [(f"{r.value:.0%}", r.n) for r in answered if r["kind"] == "all"] == [("54%", 71), ("87%", 71)]
     compared = {row[2:4]: row[7] for row in measures.differences(asked, 1000).rows}

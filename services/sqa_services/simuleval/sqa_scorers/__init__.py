@@ -20,7 +20,8 @@ from typing import Any
 from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_latency_scorer
 
 from sqa.core import DataError, SqaError
-from sqa_services.simuleval.answered import SEGMENTAL, SHOWN, Segmental, add_options, answered, in_a_file
+from sqa.metrics.log_lines import in_a_file
+from sqa_services.simuleval.answered import SEGMENTAL, SHOWN, Segmental, add_options, answered
 
 Scores = Callable[[str, Namespace], tuple[Sequence[float], float]]  # scores of sentences, score of all of them
 SEGMENT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")
