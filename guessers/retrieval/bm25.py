@@ -34,16 +34,7 @@ import numpy as np
 
 from guessers import text
 from sqa.core import DataError, File, Guess, NotNegative, Positive, Share, checked
-from sqa.files.model_files import (
-    folder_digest,
-    pack_integers,
-    pack_strings,
-    read_tensors,
-    resolve_model,
-    unpack_integers,
-    unpack_strings,
-    write_tensors,
-)
+from sqa.files import model_files
 
 VERSION = 1  # version of the code that computes guesses; raise it when guesses change
 _STEPS, _COUNTS = "page_steps", "counts"
@@ -111,28 +102,28 @@ class Index:
         words = len(self.words)
         first, second = np.divmod(self.pair_keys, max(words, 1))
         tensors = {
-            "titles": pack_strings(self.titles),
-            "words": pack_strings(self.words),
-            "pairs_per_word": pack_integers(np.bincount(first, minlength=words)),
-            "pair_seconds": pack_integers(second),
-            "pages_per_term": pack_integers(np.diff(self.starts)),
-            _STEPS: pack_integers(page_steps(self.starts, self.pages)),
-            _COUNTS: pack_integers(self.counts),
+            "titles": model_files.pack_strings(self.titles),
+            "words": model_files.pack_strings(self.words),
+            "pairs_per_word": model_files.pack_integers(np.bincount(first, minlength=words)),
+            "pair_seconds": model_files.pack_integers(second),
+            "pages_per_term": model_files.pack_integers(np.diff(self.starts)),
+            _STEPS: model_files.pack_integers(page_steps(self.starts, self.pages)),
+            _COUNTS: model_files.pack_integers(self.counts),
         }
-        write_tensors(folder, tensors, {"kind": "bm25", "version": VERSION, "analyzer": self.analyzer})
+        model_files.write_tensors(folder, tensors, {"kind": "bm25", "version": VERSION, "analyzer": self.analyzer})
 
     @classmethod
     def load(cls, folder: Path) -> Index:
         """Read a folder written by `save`; raises DataError if it is damaged."""
-        tensors, config = read_tensors(folder, "bm25", VERSION)
+        tensors, config = model_files.read_tensors(folder, "bm25", VERSION)
         analyzer = config.get("analyzer", "stems")
         if not isinstance(analyzer, str) or analyzer not in ANALYZERS:
             expected = f"analyzer must be one of {', '.join(ANALYZERS)}, got {analyzer!r}"
             raise DataError(f"{folder}: {expected}; train the model again")
         try:
-            titles, words = unpack_strings(tensors["titles"]), unpack_strings(tensors["words"])
+            titles, words = model_files.unpack_strings(tensors["titles"]), model_files.unpack_strings(tensors["words"])
             names = ("pairs_per_word", "pair_seconds", "pages_per_term", _STEPS, _COUNTS)
-            per_word, second, frequency, steps, counts = (unpack_integers(tensors[name]) for name in names)
+            per_word, second, frequency, steps, counts = (model_files.unpack_integers(tensors[name]) for name in names)
         except (KeyError, ValueError) as error:
             raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
         fits = len(steps) == len(counts) == frequency.sum() and len(frequency) == len(words) + len(second)
@@ -232,7 +223,7 @@ class Bm25Guesser:
     @classmethod
     def load(cls, folder: Path, config: Bm25Config | None = None) -> Bm25Guesser:
         """Return the guesser of a model folder."""
-        digest = folder_digest(folder)
+        digest = model_files.folder_digest(folder)
         return cls(shared_index(folder, digest), config or Bm25Config(), digest)
 
     def save(self, folder: Path) -> None:
@@ -313,4 +304,4 @@ class Bm25Guesser:
 
 def build(config: Bm25Config) -> Bm25Guesser:
     """Return the guesser of a config; raises ConfigError for an unknown model."""
-    return Bm25Guesser.load(resolve_model(config.model), config)
+    return Bm25Guesser.load(model_files.resolve_model(config.model), config)

@@ -27,23 +27,15 @@ from typing import get_args
 import yaml
 from simulstream.metrics import score_latency
 from simulstream.metrics.readers import OutputWithDelays, ReferenceSentenceDefinition
-from simulstream.metrics.scorers.latency import (
-    LatencyScorer,
-    LatencyScores,
-    LatencyScoringSample,
-    register_latency_scorer,
-)
-from simulstream.metrics.scorers.latency.mwersegmenter import (
-    MWERSegmenterBasedLatencyScorer,
-    ResegmentedLatencyScoringSample,
-)
+from simulstream.metrics.scorers import latency
+from simulstream.metrics.scorers.latency import mwersegmenter
 
 from sqa.core import SqaError
 from sqa.files import Pieces
 from sqa_services.simuleval.answered import SEGMENTAL, SHOWN, Segmental, add_options, answered
 
 
-class OfAnswers(LatencyScorer):
+class OfAnswers(latency.LatencyScorer):
     """A metric of the answers that a translation allows."""
 
     metric: str
@@ -57,17 +49,17 @@ class OfAnswers(LatencyScorer):
     def requires_reference(self) -> bool:
         return False
 
-    def score(self, samples: list[LatencyScoringSample]) -> LatencyScores:
+    def score(self, samples: list[latency.LatencyScoringSample]) -> latency.LatencyScores:
         """Return the metric's value for the log as `ideal_latency`; `samples` is ignored."""
         args = self.args
         try:
             result = answered(args.log_file, args.sqa_questions, args.sqa_guesser, args.sqa_buzzer, _pieces(args))
         except SqaError as error:
             raise SystemExit(f"sqa: {error}") from error
-        return LatencyScores(ideal_latency=result.value[self.metric])
+        return latency.LatencyScores(ideal_latency=result.value[self.metric])
 
 
-class OfSegments(MWERSegmenterBasedLatencyScorer):
+class OfSegments(mwersegmenter.MWERSegmenterBasedLatencyScorer):
     """A metric of the segments that simulstream cuts."""
 
     scorer: Segmental
@@ -78,25 +70,25 @@ class OfSegments(MWERSegmenterBasedLatencyScorer):
         cls.scorer.add_options(parser)
         parser.add_argument("--sqa-sources", default="", help="for facts: file of transcripts, one line per segment")
 
-    def _do_score(self, samples: list[ResegmentedLatencyScoringSample]) -> LatencyScores:
+    def _do_score(self, samples: list[mwersegmenter.ResegmentedLatencyScoringSample]) -> latency.LatencyScores:
         pairs = [pair for sample in samples for pair in zip(sample.hypothesis, sample.reference, strict=True)]
         try:
             stats = self.scorer.stats("".join(_line(index, *pair) for index, pair in enumerate(pairs)), self.args)
-            return LatencyScores(self.scorer.metric.score(stats.sum(axis=0)))
+            return latency.LatencyScores(self.scorer.metric.score(stats.sum(axis=0)))
         except SqaError as error:
             raise SystemExit(f"sqa: {error}") from error
 
 
 for _shown, _name in SHOWN.items():
 
-    @register_latency_scorer(_shown)
+    @latency.register_latency_scorer(_shown)
     class _Answers(OfAnswers):
         metric = _name
 
 
 for _shown, _scorer in SEGMENTAL.items():
 
-    @register_latency_scorer(_shown)
+    @latency.register_latency_scorer(_shown)
     class _Segments(OfSegments):
         scorer = _scorer
 
