@@ -18,7 +18,6 @@ from itertools import count
 from operator import methodcaller
 from pathlib import Path
 from traceback import extract_tb
-from types import GeneratorType
 from typing import Annotated, Any
 
 import numpy as np
@@ -91,10 +90,8 @@ def words(where: str, value: Any, source: Any) -> Iterator[str | Write]:
         if word is end:
             return
         if written > MOST_WORDS * max(1, getattr(source, "read", written)):  # a plain iterator has no count
-            frame = iterator.gi_frame if isinstance(iterator, GeneratorType) else None
-            line = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}: " if frame else ""
             problem = f"got over {MOST_WORDS} words per source word; does translate() ever end?"
-            raise DataError(f"{line}{where} {WORD.expected}, {problem}")
+            raise DataError(f"{where} {WORD.expected}, {problem}")
         yield WORD.checked(where, word)
 
 
