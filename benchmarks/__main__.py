@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from benchmarks import compare_ctranslate2, compare_simuleval
-from benchmarks.measuring import DATASET, MODEL, K, Pairs, length, rate, translator
+from benchmarks.measuring import MODEL, K, Pairs, dataset, length, rate, translator
 from sqa.core import GUESSERS, Question, usable
 from sqa.data.datasets import load_questions
 from sqa.pipeline import stream
@@ -72,7 +72,7 @@ def workers(questions: Sequence[Question]) -> Pairs:
     words, speeds = length(question.words for question in questions), list[float]()
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "run.yaml"
-        config.write_text(yaml.safe_dump({"dataset": {"name": DATASET, "limit": len(questions)}, **parts}), "utf-8")
+        config.write_text(yaml.safe_dump({"dataset": {"name": dataset(), "limit": len(questions)}, **parts}), "utf-8")
         for number in (1, usable()):
             options = ["--runs", f"{folder}/{number}", "--workers", str(number)]
             command = [sys.executable, "-m", "sqa", "run", str(config), *options]
@@ -82,7 +82,7 @@ def workers(questions: Sequence[Question]) -> Pairs:
 
 def main(limit: int | None = None) -> None:
     """Measure every pair and print the table; `limit` is the number of questions, by default all."""
-    questions, rows = load_questions(DATASET, limit=limit), []
+    questions, rows = load_questions(dataset(), limit=limit), []
     for package, compare in (
         ("torch", decoding),
         ("simuleval", compare_simuleval.decoding),

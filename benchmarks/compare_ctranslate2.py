@@ -35,7 +35,7 @@ def decoding(questions: Sequence[Question]) -> Pairs:
 
     model, vocabulary, _ = load_model(model_folder(MODEL))
     plain = Transformer(dataclasses.replace(model.config, lexicon_width=0))
-    plain.load_state_dict(model.state_dict(), strict=False)
+    plain.load_state_dict({name: model.state_dict()[name] for name in plain.state_dict()})
     writer, pieces = TransformerWriter(plain.eval(), vocabulary), vocabulary.pieces
     sentences = [sentence for question in questions for sentence in question.sentences]
     rows = [[pieces[i] for i in vocabulary.words(sentence)[0]] for sentence in sentences]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from itertools import cycle, islice
 
-from benchmarks.measuring import DATASET, MODEL, K, timed, translator
+from benchmarks.measuring import MODEL, K, dataset, timed, translator
 from sqa.core import Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.files import device_of
@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("--questions", type=int, default=COMPARED)
     arguments = parser.parse_args()
     device = device_of(arguments.device)
-    questions = many = load_questions(DATASET)[: arguments.questions]
+    questions = many = load_questions(dataset())[: arguments.questions]
     if device != "cpu":
         repeats = SENTENCES // sum(len(question.sentences) for question in questions) + 1
         many = list(islice(cycle(questions), repeats * len(questions)))

@@ -37,7 +37,6 @@ from sqa.report.steps import Beside, draw_steps
 
 RULES = DiagnoseConfig()
 Panel = Literal["a", "b"]
-KINDS: dict[Panel, str] = {"a": "hallucination", "b": "under-translation"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -76,6 +76,7 @@ class Index:
     pages: np.ndarray  # (postings,) int64, increasing within a term
     counts: np.ndarray  # (postings,) int64, >= 1
     analyzer: str = "stems"  # a key of ANALYZERS
+    weights: dict[Bm25Config, np.ndarray] = field(default_factory=dict)  # `weights` of each config in use
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
@@ -160,7 +161,6 @@ def shared_index(folder: Path, digest: str) -> Index:
     return Index.load(folder)
 
 
-@lru_cache(maxsize=4)
 def weights(index: Index, config: Bm25Config) -> np.ndarray:
     """Return, for each posting, the contribution of one occurrence of the term in the text to the page's score."""
     if config.similarity == "tfidf":
@@ -217,7 +217,9 @@ class Bm25Guesser:
         self.index, self._config, self._digest = index, config, digest
         self._titles = index.titles
         self._pages = np.ascontiguousarray(index.pages)
-        self.weights = weights(index, config)  # (postings,)
+        if config not in index.weights:
+            index.weights[config] = weights(index, config)
+        self.weights = index.weights[config]  # (postings,)
         self._analyze = analyzer_of(index.analyzer)
 
     @classmethod

@@ -265,7 +265,7 @@ def trained_k(loaded: Checkpoint) -> int | str:
 def build_model(loaded: Checkpoint, joint: bool) -> Transformer:
     """Return our Transformer with the checkpoint's weights, in eval mode; `joint`: both sides share a dictionary."""
     _check_architecture(loaded)
-    weights = _current(loaded.weights)
+    weights = _current(loaded)
     tables = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "decoder.output_projection.weight")
     rows = [weights.pop(name, None) for name in tables]
     source, target, output = (r if r is None else torch.cat([r[list(ORDER)], r[len(ORDER) :]]) for r in rows)
@@ -345,21 +345,21 @@ def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor |
     )
 
 
-def _current(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _current(loaded: Checkpoint) -> dict[str, Tensor]:
     """Return the weights in float32 under the names of current checkpoints.
 
     Before 2019 and in attn2d, queries, keys and values shared a matrix, and the norms of a layer were numbered.
     """
     current: dict[str, Tensor] = {}
-    for name, weight in weights.items():
+    for name, weight in loaded.weights.items():
         start, joined, part = name.partition("in_proj_")
-        if joined:
-            names = [f"{start}{x}_proj.{part}" for x in "qkv"]
-            current |= dict(zip(names, weight.float().chunk(3), strict=False))
-        else:
-            for old, new in _OLD:
-                name = re.sub(old, new, name)
-            current[name] = weight.float()
+        new_name = name
+        for old, new in _OLD:
+            new_name = re.sub(old, new, new_name)
+        names = [f"{start}{x}_proj.{part}" for x in "qkv"] if joined else [new_name]
+        if both := sorted(loaded.weights.keys() & set(names) - {name}):
+            raise DataError(f"{loaded.path}: {loaded.architecture} has unsupported weights: {name} beside {both[0]}")
+        current |= dict(zip(names, weight.float().chunk(len(names)), strict=False))
     return current
 
 
@@ -367,7 +367,7 @@ def _names(name: str) -> list[str]:
     """Return the names in a current checkpoint of the weights that are stacked in one of ours."""
     for ours, theirs in _PARTS.items():
         name = name.replace(ours, theirs)
-    return [name.replace("key_value", f"{x}_proj") for x in ("kv" if "key_value" in name else "k")]
+    return [name.replace("key_value", f"{x}_proj") for x in "kv"] if "key_value" in name else [name]
 
 
 def _popped(loaded: Checkpoint, weights: dict[str, Tensor], name: str) -> Tensor:

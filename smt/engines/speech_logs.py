@@ -151,7 +151,8 @@ def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
             of_id[output.id].append(_after(where, number, output, of_id[output.id]))
         elif "model_loading_time" not in row:
             keys = '"id" with "metadata" or "total_audio_processed", or "model_loading_time"'
-            raise DataError(f"{where}: expected simulstream's {keys}, got the keys {', '.join(row)[:80] or '(none)'}")
+            got = f"the keys {', '.join(row)[:80]}" if row else "an empty object"
+            raise DataError(f"{where}: expected simulstream's {keys}, got {got}")
     file, join = where.rpartition(":")[0], JOINERS[pieces or "words"]
     check_words(file, tokens, pieces)
     for name, (line, states) in shown.items():

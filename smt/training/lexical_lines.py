@@ -59,12 +59,11 @@ def _stems(word: str) -> list[tuple[str, str]]:
 class _Writer:
     """A writer of rough Polish for single English sentences."""
 
-    def __init__(self, lexicon: dict[str, list[str]], seed: int) -> None:
+    def __init__(self, lexicon: dict[str, list[str]], table: dict[str, Any], seed: int) -> None:
+        """Combine a lexicon with `table`: Polish words of English function words, and endings of names."""
         import morfeusz2
 
-        self.lexicon, self.rng = lexicon, np.random.default_rng(seed)
-        # Polish words of English function words, and endings of names
-        self.table: dict[str, Any] = tomllib.loads((DATA / "rough_polish.toml").read_text(encoding="utf-8"))
+        self.lexicon, self.table, self.rng = lexicon, table, np.random.default_rng(seed)
         self.morfeusz = morfeusz2.Morfeusz(generate=True, analyse=False)
         self.forms = lru_cache(maxsize=100_000)(self._forms)
 
@@ -154,7 +153,8 @@ def back_translate_lexically(english: Sequence[str], entries: Iterable[tuple[str
     lexicon: dict[str, list[str]] = {}
     for polish, translation, _ in entries:
         lexicon.setdefault(translation.lower(), []).append(polish)
-    writer = _Writer(lexicon, seed)
+    table = tomllib.loads((DATA / "rough_polish.toml").read_text(encoding="utf-8"))
+    writer = _Writer(lexicon, table, seed)
     return [writer.write(sentence) for sentence in english]
 
 

@@ -54,8 +54,7 @@ def config_schema() -> None:
 @start_app.command()
 def init(
     folder: Annotated[
-        Path,
-        argument("[FOLDER]", "Folder to write; created if it does not exist.", show_default=True, file_okay=False),
+        Path, argument("[FOLDER]", "Folder to write; created if it does not exist.", show_default=True, file_okay=False)
     ] = Path(),
 ) -> None:
     """Write a folder to start from.

@@ -99,13 +99,9 @@ def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Map
 
 def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return tensors and config of a folder; raises DataError for damaged files or another kind or version."""
+    data = _contents(folder)
     try:
-        config = parse_json((folder / CONFIG).read_bytes())
-        if stored(folder / WEIGHTS).stat().st_size > MAX_BYTES:
-            raise ValueError(f"{WEIGHTS} is larger than {MAX_BYTES >> 20} MiB")
-        tensors = load(content(folder / WEIGHTS))
-    except OSError as error:
-        raise DataError(f"{folder}: cannot read the model: {error}") from error
+        config, tensors = parse_json(data[0]), load(data[1])
     except (ValueError, KeyError, SafetensorError) as error:
         raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
     check_weights(folder, ((name, array) for name, array in tensors.items() if array.dtype.kind == "f"))
@@ -117,8 +113,18 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the sha256 (hex) over config.json and model.safetensors of a folder."""
-    return joined_digest(folder / name for name in (CONFIG, WEIGHTS))
+    """Return the sha256 (hex) over config.json and model.safetensors of a folder; raises DataError like `_contents`."""
+    return bytes_digest(b"".join(_contents(folder)))
+
+
+def _contents(folder: Path) -> tuple[bytes, bytes]:
+    """Return the bytes of config.json and of model.safetensors; raises DataError if one is missing or too large."""
+    try:
+        if stored(folder / WEIGHTS).stat().st_size > MAX_BYTES:
+            raise DataError(f"{folder}: the model is damaged ({WEIGHTS} is larger than {MAX_BYTES >> 20} MiB)")
+        return (folder / CONFIG).read_bytes(), content(folder / WEIGHTS)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot read the model: {error}") from error
 
 
 def pack_bytes(data: bytes) -> NDArray[Any]:

@@ -28,16 +28,7 @@ from sqa_services.board.storage import (
     split_prefix,
     stored_lines,
 )
-from sqa_services.board.task import (
-    KINDS,
-    Example,
-    NotFound,
-    Taken,
-    Task,
-    TooMany,
-    check_name,
-    load_tasks,
-)
+from sqa_services.board.task import KINDS, Example, NotFound, Taken, Task, TooMany, check_name, load_tasks
 
 DAY = 86_400
 Row = dict[str, Any]
@@ -84,12 +75,7 @@ class Board:
     # -------------------------------------------------------------------------------------------- registration
 
     def register_dataset(
-        self,
-        code: str,
-        name: str,
-        source: str,
-        perturbations: Sequence[str] = (),
-        seed: int = 0,
+        self, code: str, name: str, source: str, perturbations: Sequence[str] = (), seed: int = 0
     ) -> Row:
         """Store a data set and its perturbed copies, and queue an evaluation of every model of the task."""
         task = self.task(code)
@@ -167,13 +153,13 @@ class Board:
         with self.database.writing() as db:
             query = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) RETURNING id"
             try:
-                [id] = db.execute(query, cells)
+                [added] = db.execute(query, cells)
             except sqlite3.IntegrityError as error:
                 raise _taken(table, task.code, name) from error
             for path, data in files.items():
                 write_bytes(self.files / path, data)
             queued = queue.fill(db)
-        return {**row, **id, "queued": queued}
+        return {**row, "id": added["id"], "queued": queued}
 
     # ---------------------------------------------------------------------------------------- registered models
 
@@ -244,12 +230,7 @@ class Board:
         rows = self.database.rows(query, code, state)
         return [{**row, "result": row["result"] and json.loads(row["result"])} for row in rows]
 
-    def leaderboard(
-        self,
-        code: str,
-        weights: str | None = None,
-        datasets: Sequence[str] = (),
-    ) -> Row:
+    def leaderboard(self, code: str, weights: str | None = None, datasets: Sequence[str] = ()) -> Row:
         """Rank the models by Dynascore, best first.
 
         Metrics are means over data sets.  A model that lacks a weighted metric has no Dynascore.

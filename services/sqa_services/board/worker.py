@@ -31,6 +31,7 @@ Labels = Sequence[Mapping[str, Any]]  # results of `Task.label`
 def evaluate(task: Task, labels: Labels, predictions: Sequence[Any], seed: int = 0) -> dict[str, Any]:
     """Score predictions in Dynabench's format: perf, perf_std (null), pretty_perf, metadata_json with "perf_by_tag".
 
+    There is one prediction for each label, in order.
     Two keys of metadata_json are not in Dynabench: "intervals" has the 95% intervals of additive metrics, and
     "refusals" has the reasons for missing values.
 

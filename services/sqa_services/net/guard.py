@@ -37,7 +37,7 @@ RenderError = Callable[[int, str], Response]  # function that renders a refusal 
 @dataclass(frozen=True, slots=True)
 @checked
 class Address:
-    """The address of a server and the limits on its requests."""
+    """The address of a server, the tokens that it accepts, and the limits on its requests."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535), "0 selects a free port"] = 0

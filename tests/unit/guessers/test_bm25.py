@@ -8,10 +8,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, Index
 from guessers.retrieval.counting import count, fit
 from guessers.retrieval.tfidf import TfidfConfig
+from sqa.core import DataError
+from sqa.files import model_files
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,23 @@ def test_saved_tables_and_analyzers_round_trip(tmp_path, analyzer, known):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(index, name))
     assert known in loaded.words
     assert [guess.page for guess in Bm25Guesser(loaded, Bm25Config()).guess(["Founded,"], 5)[0]] == ["Lima"]
+
+
+def test_folder_without_or_with_too_large_weights_is_refused(tmp_path, monkeypatch):
+    count(DOCS, 1).save(tmp_path)
+    monkeypatch.setattr(model_files, "MAX_BYTES", 10)
+    refused(DataError, "is larger than", Bm25Guesser.load, tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    refused(DataError, "cannot read the model", Bm25Guesser.load, tmp_path)
+
+
+def test_guessers_of_a_folder_share_an_index_and_equal_weights(tmp_path):
+    count(DOCS, 1).save(tmp_path)
+    first, second, other = (Bm25Guesser.load(tmp_path, config) for config in (None, Bm25Config(), Bm25Config(b=0.1)))
+    assert first.index is second.index is other.index
+    assert first.weights is second.weights is not other.weights
+    count(DOCS[1:], 1).save(tmp_path)  # another index in the same folder
+    assert Bm25Guesser.load(tmp_path).index is not first.index
 
 
 def test_tfidf_equals_its_formula():
