@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sqa import __version__
-from sqa.cli.options import QUIET, SETTINGS, equip, flag, option, say
+from sqa.cli.options import QUIET, SETTINGS, equip, flags, option, say
 from sqa.core import COMMANDS, ConfigError, SqaError, on_a_screen
 from sqa.core.paths import PACKAGES
 from sqa.core.process import CHILD
@@ -94,7 +94,7 @@ app = typer.Typer(help="Simultaneous translation evaluated by question answering
 def program() -> Any:
     """Return the `sqa` command; -q is also accepted before the subcommand: `sqa -q run` is `sqa run -q`."""
     command = get_command(app)
-    command.params.append(flag(QUIET))
+    command.params.append(flags()[QUIET])
     return command
 
 

@@ -199,8 +199,8 @@ def latency(
     from sqa.metrics.latency_log import LogOptions, main
 
     chosen = convention or ("omnisteval" if segments else "simuleval-1.1")
-    measured = (chosen, unit, source, end, references, use_ref_len, computation_aware, strict)
-    reading = LogOptions(*measured, sources, segments, language, computing)
+    common = (chosen, unit, source, end, references, use_ref_len, computation_aware, strict)
+    reading = LogOptions(*common, sources, segments, language, computing)
     if not facts:
         return main(log, reading, as_json)
     if computation_aware or strict or unit == "char" or segments:

@@ -140,7 +140,7 @@ def equip(group: Any, parents: tuple[str, ...] = ()) -> Any:
 
 def _equip(command: Any, tables: bool) -> None:
     declared = {name for param in command.params for name in param.opts}
-    command.params += [flag(names) for names in (*(FORMATS if tables else ()), QUIET) if not declared & {*names}]
+    command.params += [flags()[names] for names in (*(FORMATS if tables else ()), QUIET) if not declared & {*names}]
     invoke = command.invoke
 
     def shown(context: Any) -> Any:
@@ -153,18 +153,23 @@ def _equip(command: Any, tables: bool) -> None:
 
 
 @cache
-def flag(names: tuple[str, ...]) -> Any:
-    """Return the option of FLAGS with these names, which `_equip` reads; the command's function does not receive it."""
+def flags() -> dict[tuple[str, ...], Any]:
+    """Return the options of FLAGS by their names; `_equip` reads them, and the functions of commands do not."""
 
-    def keep(context: typer.Context, wanted: bool) -> None:
-        if wanted:
-            context.meta[names[-1]] = True
+    def declared(names: tuple[str, ...]) -> Any:
+        def keep(context: typer.Context, wanted: bool) -> None:
+            if wanted:
+                context.meta[names[-1]] = True
 
-    parameter = typer.Option(*names, expose_value=False, callback=keep, help=FLAGS[names])
+        return typer.Option(*names, expose_value=False, callback=keep, help=FLAGS[names])
 
-    def command(wanted: Annotated[bool, parameter] = False) -> None:
-        """Hold the option, which typer makes from the signature."""
+    def holder(
+        json: Annotated[bool, declared(JSON)] = False,
+        latex: Annotated[bool, declared(LATEX)] = False,
+        quiet: Annotated[bool, declared(QUIET)] = False,
+    ) -> None:
+        """Hold the options, which typer makes from the signature."""
 
     alone = typer.Typer(add_completion=False)
-    alone.command()(command)
-    return get_command(alone).params[0]
+    alone.command()(holder)
+    return dict(zip(FLAGS, get_command(alone).params, strict=True))

@@ -128,7 +128,7 @@ class RemoteProtocolError(SqaError):
 
 
 def in_a_line(error: object) -> str:
-    """Return an error's text without line breaks."""
+    """Return the text of an object, such as an error, with one space for every stretch of white space."""
     return " ".join(str(error).split())
 
 

@@ -76,7 +76,8 @@ def _loader(name: str) -> Loader:
 
 def unknown(name: str) -> str:
     """Return the problem of a name that is neither that of a question set nor of a file."""
-    return f"name: unknown question set {name!r}{did_you_mean(name, _SETS)}; known: {', '.join(_SETS)}, or a file"
+    known = f"{', '.join(_SETS)}, or a file of questions (.json, .jsonl, .csv, .tsv)"
+    return f"name: unknown question set {name!r}{did_you_mean(name, _SETS)}; known: {known}"
 
 
 def _path_of(name: str) -> Path:

@@ -277,9 +277,9 @@ def check_plain(where: str, text: str) -> None:
         raise DataError(f"{where}: expected one sentence in plain text, got {kind}; write only the sentences")
 
 
-def clean_lines(file: Path) -> list[str]:
+def clean_lines(file: str | Path) -> list[str]:
     """Return the lines of a file of plain text without oddities, and report the changes."""
     cleaner = Cleaner(file)
-    cleaned = [cleaner.line(f"{file}:{number}", line) for number, line in enumerate(records.lines(file), 1)]
+    cleaned = [cleaner.line(f"{file}:{number}", line) for number, line in enumerate(records.lines(Path(file)), 1)]
     cleaner.report()
     return cleaned

@@ -150,7 +150,7 @@ def common_metrics(runs: Sequence[RunFolder], wanted: Sequence[str] = ()) -> tup
         lacking = [str(run.folder) for run in runs if name not in run.signatures]
         signatures = list(dict.fromkeys(run.signatures.get(name, "") for run in runs))
         if lacking:
-            notes.append(f"{name}: left out, {', '.join(lacking)} has no value for it")
+            notes.append(f"{name}: left out, {lacking[0]} has no value for it")
         elif len(signatures) > 1:
             notes.append(f"{name}: left out, signatures differ{_difference(signatures)}")
         else:
@@ -180,9 +180,8 @@ def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
 
 def check_same_questions(runs: Sequence[RunFolder]) -> None:
     """Raise ConfigError unless all runs have the same questions."""
-    first = runs[0]
     for run in runs[1:]:
-        if (run.dataset, run.ids) != (first.dataset, first.ids):
+        if (run.dataset, run.ids) != ((first := runs[0]).dataset, first.ids):
             sizes = " and ".join(f"{each.config.dataset.name}, {len(each.ids)}" for each in (first, run))
             raise ConfigError(f"{first.folder} and {run.folder}: not on the same questions ({sizes})")
 

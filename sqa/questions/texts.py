@@ -154,7 +154,7 @@ def translated(path: str, options: LogOptions, recordings: Callable[[Path], Iter
 
 def _plain(path: str, options: LogOptions) -> Iterator[Segment]:
     """Yield the lines of a plain text as segments."""
-    lines = clean_lines(Path(path))
+    lines = clean_lines(path)
     absent = [None] * len(lines)
     files = (options.references, options.sources)
     beside = (lines_beside(path, file, len(lines)) if file else absent for file in files)

@@ -41,10 +41,11 @@ def over_trainings(columns: Sequence[str], rows: Iterable[Row]) -> Frame:
     """
     systems = grouped((row.cell, row) for row in rows).values()
     by_metric = [trainings for of in systems for trainings in grouped((row.metric, row) for row in of).values()]
-    return Frame((*columns, "trainings"), list(map(_mean, by_metric)))
+    return Frame((*columns, "trainings"), list(map(_averaged, by_metric)))
 
 
-def _mean(rows: Sequence[Row]) -> Row:
+def _averaged(rows: Sequence[Row]) -> Row:
+    """Return the mean of a metric over the trainings of a system, with one standard deviation as its interval."""
     cell = (*rows[0].cell, str(len(rows)))
     if len(rows) == 1:
         return replace(rows[0], cell=cell)

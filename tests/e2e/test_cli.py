@@ -76,6 +76,15 @@ def test_quiet_before_or_after_the_command(sqa: Shell) -> None:
     assert sqa("-q", "run", sqa.config()).err == sqa("run", "-q", sqa.config()).err == ""
 
 
+def test_options_of_all_commands_have_separate_effects(sqa: Shell) -> None:
+    plain = sqa("data", "list")
+    assert plain.out.startswith("name\there\t")
+    assert sqa("data", "list", "-q") == plain
+    assert sqa("data", "list", "--latex").out.startswith("\\begin{tabular}")
+    assert json.loads(sqa("data", "list", "--json", "-q").out)[0].keys() >= {"name", "here"}
+    assert "6 questions" in sqa("run", sqa.config(), "--json").err
+
+
 def test_run_prints_the_report_it_writes(sqa: Shell) -> None:
     outcome = sqa("run", sqa.config())
     assert outcome.code == 0

@@ -29,7 +29,7 @@ _LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()  # Python's own modules
 LOADED: dict[str, "Code"] = {}  # target -> its code
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Code:
     """The imported module of a part, and the files of user code on which it depends."""
 
