@@ -27,7 +27,7 @@ MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
 SKIPPED = 8  # modules with a `fmt: skip` comment
-MODULES_OF_A_RUN, LINES_OF_A_RUN = 44, 4860  # the project's code that README's first example loads
+MODULES_OF_A_RUN, LINES_OF_A_RUN = 44, 4870  # the project's code that README's first example loads
 
 # folder -> the folders that it may import besides itself; `sqa` alone is the package's __init__ with its version
 SQA = {f"sqa.{room}" for room in "core results data files metrics net pipeline questions diagnose training".split()}
