@@ -6,6 +6,7 @@ run again.  A worker that dies is replaced and its call repeated, at most DEATHS
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import resource
@@ -247,4 +248,6 @@ def _measured(function: Callable[..., Any], arguments: tuple[Any, ...], threads:
     set_threads(threads)
     start = time.perf_counter()
     value = function(*arguments)
+    with suppress(OSError, AttributeError):  # returns freed memory to the system; only glibc has this function
+        ctypes.CDLL(None).malloc_trim(0)
     return value, time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
