@@ -109,7 +109,7 @@ def test_saved_tables_and_analyzers_round_trip(tmp_path, analyzer, known):
     assert [guess.page for guess in Bm25Guesser(loaded, Bm25Config()).guess(["Founded,"], 5)[0]] == ["Lima"]
 
 
-def test_folder_without_or_with_too_large_weights_is_refused(tmp_path, monkeypatch):
+def test_missing_or_too_large_weights_are_refused(tmp_path, monkeypatch):
     count(DOCS, 1).save(tmp_path)
     monkeypatch.setattr(model_files, "MAX_BYTES", 10)
     refused(DataError, "is larger than", Bm25Guesser.load, tmp_path)
@@ -117,7 +117,7 @@ def test_folder_without_or_with_too_large_weights_is_refused(tmp_path, monkeypat
     refused(DataError, "cannot read the model", Bm25Guesser.load, tmp_path)
 
 
-def test_guessers_of_a_folder_share_an_index_and_equal_weights(tmp_path):
+def test_guessers_of_a_folder_share_index_and_weights(tmp_path):
     count(DOCS, 1).save(tmp_path)
     first, second, other = (Bm25Guesser.load(tmp_path, config) for config in (None, Bm25Config(), Bm25Config(b=0.1)))
     assert first.index is second.index is other.index
