@@ -1,6 +1,7 @@
 """`sqa reproduce` makes every item that it can, lists the others at the end, and shows the paper's values."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from tables import tables_of
@@ -63,7 +64,7 @@ def test_paper_values_are_shown_for_each_item() -> None:
         assert lines and len(lines) % 3 == 0, name
         keys = [line.split(":")[0].rpartition(", ")[2] for line in lines]
         assert keys == ["paper", "ours", "why different"] * (len(lines) // 3)
-    assert len(beside("fig5")) == 3 * len(examples.KINDS)
+    assert len(beside("fig5")) == 3 * len(get_args(examples.Panel))
     assert not set(beside("fig1")) & set(beside("fig10")) and beside("hallucination") == []
 
 
