@@ -39,7 +39,7 @@ class CausalLmConfig:
     emission_rate: Annotated[float, "wait-k: target words per source word, 0.5 to 2"] = 1.0
     n: PolicyN = None
     bidirectional: Annotated[bool, "whether the source attends in both directions, for full input only"] = False
-    lexicon: Annotated[File | None, "phrase-based model used as lexicon: statistical/lexicon.py, glosses.py"] = None
+    lexicon: Annotated[File | None, "phrase-based model used as lexicon, see smt/statistical/lexicon.py"] = None
     lexicon_bonus: Annotated[float, "nats"] = lexicons.BONUS
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "auto = bfloat16 if the device supports it, else float32"] = "auto"
